@@ -1,4 +1,4 @@
-// An authenticator app (RFC 6238), apart from the service's own code: the code of an instant, out of the secret as a person types it.
+// An authenticator app (RFC 6238), independent of the service's own code: the code at an instant, from the secret as a person types it.
 import { createHmac } from "node:crypto";
 
 const ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";

@@ -1,4 +1,4 @@
-// The keys of the CA: draws one, and checks a secret against what a service still needs before it is set (IDN-38).
+// The keys of the CA: draws a key, and checks a new secret against the keys that a service still needs (IDN-38).
 import { readFileSync } from "node:fs";
 import { faultsOfKeys, type KeyFault, type SeenKey } from "../src/identity/authority-keys.ts";
 import { openCertificateAuthority } from "../src/protocol/certificate-authority.ts";

@@ -1,5 +1,5 @@
-// Checks that no test of `npm test` depends on real time or on chance: it waits for nothing, draws nothing without a seed, bounds no duration,
-// has no time limit of its own and runs no test twice. `*.long.*` files are free: they kill real processes.
+// Checks that no test of `npm test` depends on real time or on chance: it does not wait, draw without a seed, bound a duration, set its own time
+// limit, or run a test twice. `*.long.*` files are exempt, because they kill real processes.
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 
@@ -14,7 +14,7 @@ const PATTERNS = {
   retry: /\bretry: (?![(])|\brepeats: |--retry\b/,
   limit:
     /\bAbortSignal\.timeout\(|\btimeout: ?[\dA-Z]|^\s*\}, (?:[\d_]+|\w*(?:_MS|LIMIT|TIMEOUT)\w*)\);$|^\s*(?:it|test)\b.*, [\d_]+\);$/,
-  // Any id may have so short a text in it.
+  // Any id may contain a text as short as this.
   id: /"[\dA-HJKMNP-TV-Z]{1,5}".*\.not\.toContain\(|\.not\.toContain\("[\dA-HJKMNP-TV-Z]{1,5}"\)/,
 } as const;
 export type Kind = keyof typeof PATTERNS;
@@ -68,7 +68,7 @@ const EXCEPTIONS: readonly Exception[] = [
   },
 ];
 
-/** The test of this script quotes what is refused. */
+/** The test of this script quotes the forms that it refuses. */
 const OWN_TEST = "test/scripts/chance.node.test.ts";
 const root = join(import.meta.dirname, "..");
 

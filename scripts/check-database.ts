@@ -1,4 +1,4 @@
-// Runs before `wrangler dev` bundles the Worker: ends it if the local database was made by an earlier version. wrangler would serve it as it is, and
+// Runs before `wrangler dev` bundles the Worker, and stops it if an earlier version made the local database: wrangler would serve that database, and
 // every call would fail. A folder without a database passes.
 import { globSync } from "node:fs";
 import { join } from "node:path";

@@ -1,4 +1,4 @@
-// `npm run check`: proves the tree without running it. Every step runs, also after one failed.
+// `npm run check`: proves the tree without running it. A failed step does not stop the others.
 import { type ChildProcess, spawn } from "node:child_process";
 import { availableParallelism } from "node:os";
 import { join } from "node:path";
@@ -29,7 +29,7 @@ const STEPS: readonly Step[] = [
   { name: "nothing unused", seconds: 5, command: tool("knip/bin/knip.js", "--no-progress") },
 ];
 
-/** Each step takes as many seconds as it took on two cores; the longest begin first, so that they end together. */
+/** Seconds that each step took on two cores; the longest begin first, so that they end together. */
 const waiting = STEPS.toSorted((a, b) => b.seconds - a.seconds);
 const failed: string[] = [];
 
@@ -45,7 +45,7 @@ async function runStep({ name, command }: Step): Promise<void> {
   console.log(`${output}${complaint}`.trimEnd());
 }
 
-/** The exit code, or what kept the command from running. */
+/** Resolves with the exit code, or with the reason why the command could not run. */
 const endOf = (child: ChildProcess): Promise<number | string | null> =>
   new Promise((resolve) => {
     child.once("error", (error) => resolve(error.message));

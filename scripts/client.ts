@@ -1,5 +1,4 @@
-// A service's callers, as scripts play them: a platform with its key, agents that sign what they send, and a payer on the local
-// chain.
+// A service's callers as scripts play them: a platform with its key, agents that sign their requests, and a payer on the local chain.
 import type { Hex } from "viem";
 import { type PayableIntent, preparePayment } from "../src/protocol/payment.ts";
 import { type ProofStatement, proofTimestamp, requestDigest, signProof } from "../src/protocol/proof.ts";
@@ -15,22 +14,22 @@ export type Agent = {
 };
 export type Sent = {
   readonly method: string;
-  /** With its query. */
+  /** The path with its query. */
   readonly path: string;
   readonly body?: unknown;
-  /** In the place of a body: the parts of a form. */
+  /** The parts of a form, instead of a body. */
   readonly form?: Readonly<Record<string, string | File>>;
 };
 export type Reply = { readonly status: number; readonly headers: Headers; readonly text: string };
 
-/** An answer is not the expected one. */
+/** An answer that is not the expected one. */
 export class Surprise extends Error {}
 
 export function must(condition: boolean, what: string): asserts condition {
   if (!condition) throw new Surprise(what);
 }
 
-/** A value of an answer by its path. */
+/** Returns a value of an answer by its path. */
 export function pick<T>(from: unknown, path: string): T {
   let value = from;
   for (const name of path.split(".")) value = (value as Json | null | undefined)?.[name];
@@ -56,7 +55,7 @@ export async function send(base: string, sent: Sent, headers: Record<string, str
 export const keyHeaders = (key: string) => ({ "Service-Api-Key": key });
 export const operatorHeaders = (key: string) => ({ Authorization: `Bearer ${key}` });
 
-/** As an agent: its proof covers the method, the path and the query or the body. */
+/** Signs as an agent: the proof covers the method, the path, and the query or the body. */
 export async function agentHeaders(agent: Agent, sent: Sent): Promise<Record<string, string>> {
   const [path = "", query = ""] = sent.path.split("?");
   const body = sent.body === undefined ? "" : JSON.stringify(sent.body);
@@ -67,7 +66,7 @@ export async function agentHeaders(agent: Agent, sent: Sent): Promise<Record<str
   return headersOf(agent, { kind: "request", timestamp, ...what });
 }
 
-/** The caller's proof, bound to the one that presents it. */
+/** The caller's proof, bound to the agent that presents it. */
 export function boundHeaders(caller: Agent, callee: Agent): Promise<Record<string, string>> {
   const timestamp = proofTimestamp(Date.now());
   return headersOf(caller, { kind: "bound", timestamp, callerDid: caller.did, calleeDid: callee.did });
@@ -87,7 +86,7 @@ async function headersOf(agent: Agent, statement: ProofStatement): Promise<Recor
 
 // ---- On the chain --------------------------------------------------------------------------------------------------------
 
-/** Accounts of the local chain: one that a provider is paid to, one that pays. */
+/** Two accounts of the local chain: a provider's wallet, and a payer. */
 export function accountsOf(chain: ChainDescription) {
   const [wallet, payer] = [chain.accounts.at(-2), chain.accounts.at(-1)];
   must(wallet !== undefined && payer !== undefined, "the local chain has accounts");
@@ -98,8 +97,8 @@ export function accountsOf(chain: ChainDescription) {
 const FEE_BPS = 5;
 
 /**
- * Approves and pays an intent as it was answered, in money of the test token's making. The payer fixes the wallet and the fee: to another
- * wallet, or for more, nothing is paid.
+ * Approves and pays an intent as it was answered, in test tokens that it mints. The payer fixes the wallet and the fee, so a payment to another
+ * wallet, or with a higher fee, fails.
  */
 export async function payOnChain(chain: ChainDescription, intent: unknown): Promise<Hex> {
   const { address, private_key: key } = accountsOf(chain).payer;

@@ -1,5 +1,5 @@
-// Writes src/http/assets/common-passwords.txt, one password a line in the compared form: the commonest passwords of a packaged list that are long enough to be chosen here. `--check` exits
-// non-zero when the file is behind the list.
+// Writes src/http/assets/common-passwords.txt, one password a line in the compared form: those of a packaged list of common passwords that are long
+// enough to be chosen here. `--check` exits non-zero if the file is not current.
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { dictionary } from "@zxcvbn-ts/language-common";

@@ -24,7 +24,7 @@ const timesOf = <T extends string>(effects: readonly T[], show: (effect: T) => s
     ([effect, all]) => show(effect) + (all.length === 1 ? "" : ` × ${all.length}`),
   );
 
-/** Each effect once, with its parties, and how often it occurs if more than once. */
+/** Lists each effect once, with its parties, and the number of times if it occurs more than once. */
 function effectsOf<T extends string>(label: string, by: By<T>, show: (effect: T) => string = String): string[] {
   const lines = new Map<string, string[]>();
   for (const [party, effects] of Object.entries(by)) {
@@ -33,7 +33,7 @@ function effectsOf<T extends string>(label: string, by: By<T>, show: (effect: T)
   return [...lines].map(([line, parties]) => `${label}${line} (${parties.join(", ")})`);
 }
 
-/** What follows, in the order in which a reader asks for it. */
+/** Lists the consequences in the order in which a reader asks for them. */
 function followsOf(row: Consequence): string {
   const { states, activity, events, directory, document, certificate, alerts, mails } = row;
   return [
@@ -76,7 +76,7 @@ if (process.argv.includes("--check")) {
 } else if (process.argv.includes("--write")) {
   writeFileSync(file, printed);
 } else {
-  // The reader of the pipe may stop early.
+  // The process that reads the pipe may stop early.
   process.stdout.on("error", () => process.exit());
   process.stdout.write(printed);
 }

@@ -30,7 +30,7 @@ const ARTIFACTS: Readonly<Record<string, string>> = {
   TestUSDC: "TestUSDC.sol",
   AccessManager: ACCESS_MANAGER,
 };
-// Tokens and wallets that only tests meet.
+// Tokens and wallets that only tests use.
 const testFolder = join(root, "test/chain/contracts");
 const testArtifactsFile = join(testFolder, "artifacts.json");
 const TEST_ARTIFACTS: Readonly<Record<string, string>> = Object.fromEntries(
@@ -52,7 +52,7 @@ const TOKEN_FUNCTIONS = new Set([
   "transfer",
 ]);
 
-// The part of the contracts' interfaces that the Worker uses: it is uploaded with each version of the service. Every error is in it, too.
+// The part of the contracts' interfaces that the Worker uses, because it is uploaded with each version of the service. It includes every error.
 const WORKER_ENTRIES = new Set([
   "escrowBalance",
   "payOut",
@@ -172,7 +172,7 @@ function compile(folder: string, wanted: Readonly<Record<string, string>>): Map<
   const sources = Object.fromEntries([...names, ...library].map((name) => [name, { content: sourceOf(folder, name) }]));
   const input = JSON.stringify({ language: "Solidity", sources, settings: SETTINGS });
   const output: SolcOutput = JSON.parse(solc.compile(input, { import: importOf }));
-  // A warning in our own files is a fault; libraries may have some.
+  // A warning in our own files is a fault; libraries may have warnings.
   const faults = (output.errors ?? []).filter(
     ({ severity, sourceLocation }) => severity === "error" || !sourceLocation?.file.startsWith("@"),
   );
@@ -213,7 +213,7 @@ function artifacts(compiled: Map<string, SolcContract>): string {
   const entries = [...compiled].map(([name, { abi, evm }]) => {
     const { object, immutableReferences = {} } = evm.deployedBytecode;
     const places = Object.values(immutableReferences).flat();
-    // Where the constructor writes its immutables, words of 32 bytes, into the code that is deployed.
+    // The places, words of 32 bytes, at which the constructor writes its immutables into the deployed code.
     const immutables = places.map(({ start }) => start).sort((one, other) => one - other);
     return [name, { abi, bytecode: `0x${evm.bytecode.object}`, deployedBytecode: `0x${object}`, immutables }];
   });

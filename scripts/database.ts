@@ -1,5 +1,5 @@
-// Brings the local database up to date and puts the demo platform into it: an accredited account that is not promoted to production yet,
-// its tenant principal and its sandbox key (of which only the hash is stored). `node scripts/database.ts <state> <secrets file>`.
+// Migrates the local database and seeds the demo platform: an accredited account that is not promoted to production yet, its tenant principal, and
+// its sandbox key, stored as a hash. `node scripts/database.ts <state> <secrets file>`.
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { getPlatformProxy, unstable_readConfig } from "wrangler";
@@ -12,7 +12,7 @@ import { seedPlatform } from "./platform.ts";
 import { loadSecrets, type Secrets } from "./secrets.ts";
 
 const root = join(import.meta.dirname, "..");
-/** Where wrangler keeps what is applied, so that `wrangler d1 migrations` goes on from here. */
+/** The table in which wrangler records applied migrations, so that `wrangler d1 migrations` continues from here. */
 const APPLIED = `create table if not exists d1_migrations (
   id integer primary key autoincrement, name text unique, applied_at timestamp default current_timestamp not null)`;
 
@@ -26,8 +26,8 @@ try {
 }
 
 /**
- * The settings that it leaves in the folder name the database alone: with all of wrangler.toml, wrangler would warn of Durable Objects that
- * nothing runs here, and load `.dev.vars`, which may belong to another stack or user.
+ * Opens the database with settings that name nothing else. With all of wrangler.toml, wrangler would warn of Durable Objects that do not run here,
+ * and would load `.dev.vars`, which may belong to another stack or user.
  */
 async function openDatabaseIn(folder: string) {
   const { name, compatibility_date, d1_databases } = unstable_readConfig({ config: join(root, "wrangler.toml") });
@@ -37,7 +37,7 @@ async function openDatabaseIn(folder: string) {
   return getPlatformProxy<Pick<Env, "DB">>({ configPath, persist: { path: folder }, remoteBindings: false });
 }
 
-/** As `wrangler d1 migrations apply`, which starts a runtime for each file and takes a second for it. */
+/** Does what `wrangler d1 migrations apply` does, which starts a runtime for each file and takes a second for it. */
 async function migrate(d1: D1Database): Promise<void> {
   await d1.prepare(APPLIED).run();
   const { results } = await d1.prepare("select name from d1_migrations").all<{ name: string }>();

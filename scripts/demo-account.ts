@@ -1,4 +1,4 @@
-// The part of the demo that is about the account: from sign-up to the sandbox key, and from the profile to production.
+// The demo's part about the account: from sign-up to the sandbox key, and from the profile to production.
 import { type Json, must, pick } from "./client.ts";
 import { mailedToken } from "./mail-links.ts";
 import type { ServiceDescription } from "./stack.ts";
@@ -12,7 +12,7 @@ export type RequestOptions = {
 };
 export type Step = <T>(title: string, work: () => Promise<T>) => Promise<T>;
 
-/** What the demo does its calls with. */
+/** The means by which the demo makes its calls. */
 export type Player = { readonly service: ServiceDescription; readonly request: Request; readonly step: Step };
 
 export type DemoAccount = {

@@ -1,4 +1,4 @@
-// The part of the demo that is about a dispute: from its filing over the parties' seven days and the arbiter to the refund out of the provider's vault.
+// The demo's part about a dispute: the filing, the parties' seven days, the arbiter, and the refund from the provider's vault.
 import { compactVerify, createLocalJWKSet, decodeJwt, jwtVerify } from "jose";
 import type { Hex } from "viem";
 import { didHash } from "../src/chain/hashes.ts";
@@ -11,25 +11,25 @@ import { type Agent, accountsOf, type Json, must, operatorHeaders, pick } from "
 import type { Player, Request, RequestOptions } from "./demo-account.ts";
 import { sleep } from "./processes.ts";
 
-/** Who also calls with the account's key, and as one of its agents. */
+/** A player that can also call with the account's key, and as one of its agents. */
 export type Trader = Player & {
   readonly manage: Request;
   readonly as: (agent: Agent, path: string, call?: RequestOptions) => Promise<Json>;
 };
-/** `settled`: the answer of its facilitation. */
+/** `settled`: the answer of the purchase's facilitation. */
 export type Purchase = { readonly provider: Agent; readonly consumer: Agent; readonly settled: Json };
 
 const [DISPUTED, OFFER, DEPOSIT] = ["8.00", "2.00", "10.00"] as const;
 const DECIMALS = 6;
-/** In which the parties may agree. */
+/** The time in which the parties may agree. */
 const DAYS_SECONDS = 7 * 24 * 3_600;
-/** The resolve sends the vault's payment off at once; the cron finds one that was lost within a minute. */
+/** The resolution sends the vault's payment at once; if that is lost, the cron finds it within a minute. */
 const PAYMENT_WAIT_MS = 90_000;
 const LOOK_MS = 200;
-/** Of binary floats. */
+/** The error of binary floats. */
 const NOISE = 1e-9;
 
-/** Plays it to its end, and returns it as the consumer reads it then, with the vault's payment. */
+/** Plays the dispute to its end, and returns it as the consumer reads it then, with the vault's payment. */
 export async function playDispute(
   trader: Trader,
   purchase: Purchase,
@@ -50,7 +50,9 @@ export async function playDispute(
 
 const pathOf = (id: string): string => `/v1/disputes/${id}`;
 
-/** Holds the task, and keeps the amount back in the vault: until that holds so much, the provider's escrow is CONSTRAINED. */
+/**
+ * Files a dispute, which holds the task and reserves the amount in the vault. Until the vault holds that much, the provider's escrow is CONSTRAINED.
+ */
 async function file({ as, request, step }: Trader, { provider, consumer, settled }: Purchase): Promise<string> {
   const gross = pick<string>(settled, "gross_amt");
   const dispute = await step(
@@ -81,7 +83,7 @@ async function file({ as, request, step }: Trader, { provider, consumer, settled
   return pick(dispute, "dispute_id");
 }
 
-/** The parties do not agree: the provider offers less, which the consumer leaves where it is. */
+/** The parties do not agree: the provider offers less, and the consumer does not accept it. */
 async function answer({ as, step }: Trader, { provider, consumer }: Purchase, id: string): Promise<void> {
   const answered = await step(`POST …/disputes/{id}/respond      the provider offers ${OFFER}`, () =>
     as(provider, `${pathOf(id)}/respond`, {
@@ -101,7 +103,7 @@ async function answer({ as, step }: Trader, { provider, consumer }: Purchase, id
   });
 }
 
-/** Anybody puts money into a vault. Here the provider does, out of what it has earned. */
+/** Anyone may deposit into a vault. Here the provider does, from its earnings. */
 async function fundVault({ service: { chain }, manage, step }: Trader, { provider, settled }: Purchase): Promise<void> {
   const { contract, token } = placeOf(settled);
   const { private_key: key } = accountsOf(chain).wallet;
@@ -128,7 +130,7 @@ async function passToArbiter({ as, manage, step }: Trader, { consumer }: Purchas
   });
 }
 
-/** Returns the award. */
+/** Resolves the dispute and returns the award. */
 async function decide({ service, request, step }: Trader, id: string): Promise<string> {
   const headers = operatorHeaders(service.operator_key);
   await step("GET  …/operator/disputes/{id}     the arbiter reads the whole file", async () => {
@@ -149,7 +151,7 @@ async function decide({ service, request, step }: Trader, id: string): Promise<s
   return pick(decided, "award");
 }
 
-/** The arbiter's operation pays on-chain, behind the resolve. */
+/** Waits for the arbiter's chain operation, which pays after the resolution. */
 async function awaitRefund({ as, step }: Trader, { consumer }: Purchase, id: string): Promise<Json> {
   return step("GET  /v1/disputes/{id}            the vault has paid it out on-chain: paid", async () => {
     const until = Date.now() + PAYMENT_WAIT_MS;
@@ -165,7 +167,7 @@ async function awaitRefund({ as, step }: Trader, { consumer }: Purchase, id: str
   });
 }
 
-/** A stranger needs the published keys alone, as with a receipt. */
+/** Verifies the award as a stranger, who needs only the published keys, as for a receipt. */
 async function verifyAward({ request, step }: Trader, award: string, id: string): Promise<void> {
   const jwks = createLocalJWKSet((await request("/.well-known/aeap-ca-jwks")) as never);
   await step("offline                           the award verifies; one about another amount does not", async () => {
@@ -178,7 +180,7 @@ async function verifyAward({ request, step }: Trader, award: string, id: string)
   });
 }
 
-/** The vault's newest movement is the payment, and the wallet that paid has got it. */
+/** Checks that the payment is the vault's newest movement, and that the paying wallet received it. */
 async function checkMoney(
   trader: Trader,
   purchase: Purchase,
@@ -207,7 +209,7 @@ async function checkTask({ as, step }: Trader, { provider, settled }: Purchase):
   });
 }
 
-/** The provider's signal is 0, at three times the weight of the payment (TSK-9); the consumer's is 1, because it filed within a day. */
+/** Checks that the provider's signal is 0 at three times the payment's weight (TSK-9), and the consumer's is 1, because it filed within a day. */
 async function checkRatings(trader: Trader, purchase: Purchase, before: BothSums): Promise<void> {
   await trader.step("GET  /v1/agents/{did}/rating      the provider's fell, the consumer's rose", async () => {
     const after = await sumsOf(trader, purchase);

@@ -1,6 +1,5 @@
-// `npm run demo`: the whole path against a running service (or one that it starts itself), as its users would play it: a
-// platform from its sign-up to production, a provider, a consumer who pays on-chain and disputes what it got, the arbiter, and a stranger who
-// trusts only the published keys.
+// `npm run demo`: plays the whole path against a running service (or one that it starts itself), as its users would: a platform from sign-up to
+// production, a provider, a consumer that pays on-chain and disputes the delivery, the arbiter, and a stranger that trusts only the published keys.
 // Exits non-zero at the first unexpected answer.
 import { compactVerify, createLocalJWKSet, decodeJwt, flattenedVerify, jwtVerify } from "jose";
 import { formatAmount, parseAmount } from "../src/core/money.ts";
@@ -25,7 +24,7 @@ import { connectOrStart } from "./service.ts";
 
 const AMOUNT = "10.00";
 const MARKET = "GLOBAL-USDC";
-/** In which a task is confirmed, or confirms itself. */
+/** The window in which a task is confirmed, or is auto-confirmed after it. */
 const WINDOW_SECONDS = 72 * 3_600;
 
 const colour = (code: number, text: string): string =>
@@ -150,7 +149,7 @@ async function play(): Promise<void> {
   await summary({ provider, settled, dispute, payout, ratings });
 }
 
-/** An intent, its payment, and the facilitation of that. */
+/** Opens an intent, pays it and facilitates the payment. */
 async function buy(consumer: Agent, provider: Agent): Promise<Json> {
   const intent = await step(`POST /v1/payment-intents          ${AMOUNT} USDC, within the consumer's policy`, () =>
     as(consumer, "/v1/payment-intents", {
@@ -161,7 +160,7 @@ async function buy(consumer: Agent, provider: Agent): Promise<Json> {
         provider_did: provider.did,
         amount: AMOUNT,
         currency: "USDC",
-        // Nobody else can pay it away.
+        // No other address can use the intent up.
         payer: accountsOf(chain).payer.address,
       },
     }),
@@ -175,7 +174,7 @@ async function buy(consumer: Agent, provider: Agent): Promise<Json> {
 
 const taskPathOf = (settled: Json): string => `/v1/tasks/${pick<string>(settled, "task_id")}`;
 
-/** A second purchase, whose task nobody answers: its window ends on the sandbox's clock (ACC-28). */
+/** Makes a second purchase whose task is not answered: its window ends on the sandbox clock (ACC-28). */
 async function confirmItself(consumer: Agent, provider: Agent): Promise<void> {
   const taskPath = taskPathOf(await buy(consumer, provider));
   await step("POST /v1/sandbox/clock/advance    the sandbox's clock goes forward by 72 hours", () =>
@@ -213,7 +212,7 @@ async function handshake(consumer: Agent, provider: Agent): Promise<void> {
   );
 }
 
-/** The provider presents the consumer's proof, which is bound to the provider. */
+/** Facilitates as the provider, which presents the consumer's proof bound to it. */
 async function facilitate(consumer: Agent, provider: Agent, intent: Json, paymentTx: string): Promise<Json> {
   const headers = await boundHeaders(consumer, provider);
   const body = { intent_id: pick<string>(intent, "intent_id"), payment_tx: paymentTx };
@@ -231,7 +230,7 @@ async function facilitate(consumer: Agent, provider: Agent, intent: Json, paymen
   return settled;
 }
 
-/** A stranger: the published keys and a JOSE library, nothing of this service. */
+/** Verifies as a stranger does, with the published keys and a JOSE library, and nothing of this service. */
 async function verifyOffline(agents: readonly Agent[], receipt: string): Promise<void> {
   const jwks = createLocalJWKSet((await request("/.well-known/aeap-ca-jwks")) as never);
   for (const agent of agents) {
@@ -287,7 +286,7 @@ async function summary({ provider, settled, dispute, payout, ratings }: Left): P
   show(`The identity document of ${provider.name}, at ${base}/v1/agents/${provider.did}/aid`, aid);
 }
 
-/** A signed document for people: certificates, keys and signatures are shortened. */
+/** Prints a signed document for people, with shortened certificates, keys and signatures. */
 function show(title: string, value: unknown): void {
   const short = (_name: string, part: unknown) =>
     typeof part === "string" && part.length > 72 ? `${part.slice(0, 60)}… (${part.length} characters)` : part;

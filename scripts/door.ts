@@ -1,5 +1,5 @@
-// The public port of the local service. It is bound before the Worker starts, because the Worker's settings name the address; wrangler listens
-// at a port of its own, to which the connections are passed on.
+// The public port of the local service. It is bound before the Worker starts, because the Worker's settings name the address; connections are passed
+// on to wrangler's own port.
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
 import { StackError } from "./processes.ts";
@@ -8,12 +8,12 @@ const LOOPBACK = "127.0.0.1";
 
 export type Door = {
   readonly port: number;
-  /** Passes connections on to another port of loopback. Until the first call they wait. */
+  /** Passes connections on to another port of loopback. Connections wait until the first call. */
   readonly leadTo: (port: number) => void;
   readonly close: () => Promise<void>;
 };
 
-/** Binds a port, or a free one where `wanted` is 0. Refuses one that is taken. */
+/** Binds a port, or a free one if `wanted` is 0. Refuses a port that is in use. */
 export async function openDoor(wanted: number, hint: string): Promise<Door> {
   const first = Promise.withResolvers<number>();
   let target = first.promise;
@@ -48,7 +48,7 @@ export async function openDoor(wanted: number, hint: string): Promise<Door> {
   };
 }
 
-/** Refuses a port that is taken, before anything is started. Another process binds it later; 0 is always free. */
+/** Refuses a port that is in use before anything is started. Another process binds it later; 0 is always free. */
 export async function requireFreePort(wanted: number, hint: string): Promise<void> {
   if (wanted === 0) return;
   const { close } = await openDoor(wanted, hint);

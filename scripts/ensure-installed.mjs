@@ -1,5 +1,5 @@
-// Runs before every npm script: installs what package-lock.json names when it is not there yet, and is silent when it is.
-// Plain JavaScript without dependencies: the first time, the machine's own Node runs it, whatever its version.
+// Runs before every npm script: installs the packages of package-lock.json that are missing, and prints nothing if there are none. Plain JavaScript
+// without dependencies, because the first time the machine's own Node runs it, whatever its version.
 import { spawnSync } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import { delimiter, join, sep } from "node:path";
@@ -8,13 +8,13 @@ const root = join(import.meta.dirname ?? new URL(".", import.meta.url).pathname,
 
 if (isBehind()) install();
 
-/** True when node_modules lacks a package of the lock file, or has another version of it. */
+/** True if node_modules lacks a package of the lock file, or has another version of it. */
 function isBehind() {
   const installed = packagesOf("node_modules/.package-lock.json");
   const wanted = packagesOf("package-lock.json");
   if (wanted === null) fail("package-lock.json is missing");
   if (installed === null || !existsSync(join(root, "node_modules/.bin/node"))) return true;
-  // Optional packages are for one platform each: npm installs those that fit.
+  // npm installs only those optional packages that fit the platform.
   return Object.entries(wanted).some(
     ([path, entry]) => path !== "" && !entry.optional && installed[path]?.integrity !== entry.integrity,
   );
@@ -30,7 +30,7 @@ function packagesOf(file) {
 
 function install() {
   console.error("Installing dependencies (npm ci); this happens once…");
-  // The Node in node_modules is about to be replaced: npm has to run on the machine's own.
+  // npm has to run on the machine's own Node, because the one in node_modules is about to be replaced.
   const path = (process.env.PATH ?? "").split(delimiter).filter((folder) => !folder.includes(`node_modules${sep}.bin`));
   const environment = {
     ...process.env,

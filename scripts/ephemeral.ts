@@ -1,4 +1,4 @@
-// The chains and secrets of one run of the tests or of the bench, of which nothing is kept.
+// The chains and secrets of one run of the tests or of the bench, which are discarded afterwards.
 
 import type { Hex } from "viem";
 import type { NetworkInput } from "../src/chain/networks.ts";
@@ -15,12 +15,12 @@ type Money = Pick<NetworkInput, "currency" | "decimals" | "escrow_base">;
 type ChainPlan = Pick<NetworkInput, "network" | "kind"> & {
   readonly chainId: number;
   readonly confirmations?: number;
-  /** Without them every call of a role is executed at once. */
+  /** Without delays, every call of a role is executed at once. */
   readonly delays?: Delays;
   /** Epoch seconds of the first block. */
   readonly genesis?: number;
   readonly states?: number;
-  /** Its currency, where that is not the test token's, and what creates the token on the new chain. */
+  /** The currency, if it is not the test token's, and the function that creates the token on the new chain. */
   readonly money?: Money & {
     readonly create: (rpcUrl: string, deployer: Hex) => Promise<Hex>;
   };
@@ -76,7 +76,7 @@ export async function startEphemeralChain(plan: ChainPlan): Promise<EphemeralCha
   return { anvil, entry };
 }
 
-/** Deploys the contracts once more on a chain, at other addresses, with the token that is there. */
+/** Deploys the contracts again on a chain, at other addresses, with the existing token. */
 export async function deployAlike(
   rpcUrl: string,
   token: Hex,

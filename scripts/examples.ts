@@ -1,5 +1,5 @@
-// `npm run examples`: plays every operation on a running service (or one that it starts itself) and prints requests and answers;
-// `-- --write` keeps them as scripts/openapi/examples.json, the examples of the OpenAPI documents.
+// `npm run examples`: plays every operation on a running service (or one that it starts itself) and prints requests and answers; `-- --write` stores
+// them in scripts/openapi/examples.json as the examples of the OpenAPI documents.
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { playOperations } from "./openapi/play.ts";

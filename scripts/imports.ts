@@ -1,5 +1,5 @@
-// Checks who imports whom against .dependency-cruiser.cjs. The tool reports success when it cannot parse anything (it does so
-// under a TypeScript that it doesn't know), so too few modules are a failure of their own.
+// Checks imports against .dependency-cruiser.cjs. The tool reports success even if it cannot parse anything, as under an unknown version of
+// TypeScript, so too few modules are a failure too.
 import { spawnSync } from "node:child_process";
 import { join } from "node:path";
 

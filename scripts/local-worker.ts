@@ -1,5 +1,5 @@
-// The Worker on a laptop: migrates its database, then runs `wrangler dev` with state, secrets and mails in one folder. The repository's own
-// stack also leaves the files that `wrangler dev` finds by itself, so that it works when a person types it.
+// The Worker on a laptop: migrates its database, then runs `wrangler dev` with state, secrets and mails in one folder. The repository's own stack
+// also writes the files that `wrangler dev` finds by itself, so that a person can run it directly.
 
 import { appendFileSync, cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
@@ -20,30 +20,30 @@ export type Workspace = {
   readonly progress: Progress;
 };
 type WorkerOptions = Workspace & {
-  /** The service's port, which leads to the Worker once it is ready. */
+  /** The service's port, which passes connections to the Worker once it is ready. */
   readonly door: Door;
   readonly networks: readonly NetworkInput[];
   /** Receives what the Worker logs once it is ready. */
   readonly echo: (text: string) => void;
 };
-/** What wrangler has printed so far, and who looks at it whenever there is more. */
+/** The output of wrangler so far, and the function to call whenever there is more. */
 type Said = { text: string; onText: () => void };
 /** The last applied migration of a state, and its demo platform. */
 type Prepared = { readonly migration: string; readonly platform: string };
 
 const root = join(import.meta.dirname, "..");
 export const wrangler = join(root, "node_modules/wrangler/wrangler-dist/cli.js");
-/** The folder of wrangler's builds, wherever the state is. */
+/** The folder of wrangler's builds, which does not depend on the state's folder. */
 export const SCRATCH = join(root, ".wrangler/tmp");
 const READY_TIMEOUT_MS = 180_000;
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
 export const EVERY_MINUTE = "* * * * *";
 export const EVERY_HOUR = "0 * * * *";
-// wrangler replaces a runtime that died. The one at the public port then knows no Worker, and every request waits for ever.
+// wrangler replaces a runtime that died. The runtime at the public port then knows no Worker, and every request waits for ever.
 const CRASH = /The Workers runtime crashed/;
 const READY = /Ready on http:\/\/127\.0\.0\.1:(\d+)/;
-// wrangler would wait for an edit; the caller must know.
+// wrangler would wait for an edit, but the caller must learn of the failure.
 const FAILED_BUILD = /Build failed[\s\S]*\[ERROR\].*\n|runtime failed to start.*\n/i;
 
 export const folders = (dir: string) => ({
@@ -56,12 +56,12 @@ export const folders = (dir: string) => ({
 
 /** The default folder of a stack. */
 export const DEFAULT_DIR = join(root, ".dev");
-/** The files that `wrangler dev` reads and writes beside wrangler.toml by default. */
+/** The files next to wrangler.toml that `wrangler dev` reads and writes by default. */
 const BARE = { variables: join(root, ".dev.vars"), state: join(root, ".wrangler/state") };
 const BARE_MARK = "# Written by `npm start` for `wrangler dev` alone; `npm run reset` removes it.\n";
 const DATABASES = "v3/d1";
 
-/** Applies what is new in migrations/ and seeds the demo platform. Both are skipped while nothing is new. */
+/** Applies new migrations and seeds the demo platform. Both are skipped if nothing is new. */
 export async function prepareDatabase(space: Workspace): Promise<void> {
   const { state } = folders(space.dir);
   const wanted: Prepared = { migration: migrationNames().at(-1) ?? "", platform: space.secrets.platform.platform_id };
@@ -74,16 +74,16 @@ async function prepareState(space: Workspace, state: string, wanted: Prepared): 
   if (prepared?.migration === wanted.migration && prepared.platform === wanted.platform) return;
   const options = { cwd: root, env: toolEnvironment(space.dir), guard: space.guard, signal: space.signal };
   space.progress("database", `applying migrations in ${shown(state)}, and seeding the demo platform`);
-  // The database may be of another branch: it holds test data only, and a reset is quick.
+  // The database may belong to another branch: it holds only test data, and a reset is quick.
   const failure = "the database could not be prepared (`npm run reset` starts with an empty one)";
   await run(failure, [...node(join(root, "scripts/database.ts")), state, folders(space.dir).secrets], options);
   writeFileSync(preparedFile(state), JSON.stringify(wanted));
 }
 
-/** A database of its own, because two runtimes lock each other out of one: it begins as a copy of the stack's. */
+/** Prepares a separate database, because two runtimes lock each other out of one. It begins as a copy of the stack's. */
 async function prepareBareState(space: Workspace, wanted: Prepared): Promise<void> {
   const prepared = preparedIn(BARE.state);
-  // The folder was removed by hand: its agents have certificates by keys that no longer exist.
+  // The stack's folder was removed by hand, so the agents of this database have certificates by keys that no longer exist.
   const isOrphan = prepared !== null && prepared.platform !== wanted.platform;
   if (isOrphan) rmSync(BARE.state, { recursive: true });
   if (existsSync(join(BARE.state, DATABASES))) return prepareState(space, BARE.state, wanted);
@@ -91,7 +91,7 @@ async function prepareBareState(space: Workspace, wanted: Prepared): Promise<voi
   writeFileSync(preparedFile(BARE.state), JSON.stringify(wanted));
 }
 
-/** Removes the files that the repository's own stack left for `wrangler dev`, and no file of a person. */
+/** Removes the files that the repository's own stack wrote for `wrangler dev`, but no file that a person wrote. */
 export function forgetBare(dir: string): void {
   if (!servesBare(dir)) return;
   if (isOurs(BARE.variables)) rmSync(BARE.variables);
@@ -172,7 +172,7 @@ export async function startWorker(options: WorkerOptions): Promise<Group & { bas
   return { ...group, ended, baseUrl };
 }
 
-/** Fires the Cron Triggers every full minute and hour, which wrangler does not do by itself. Returns the function that stops it. */
+/** Fires the Cron Triggers every full minute and hour, because wrangler does not. Returns the function that stops it. */
 export function startCron(baseUrl: string, onFailure: (reason: string) => void): () => void {
   let timer: NodeJS.Timeout;
   let stopped = false;
@@ -203,7 +203,7 @@ export async function fireCron(baseUrl: string, cron = EVERY_MINUTE): Promise<vo
   if (!response.ok) throw new Error(`${response.status} ${text}`);
 }
 
-/** Waits until wrangler names the port at which the Worker answers. */
+/** Waits until wrangler prints the port at which the Worker answers. */
 async function untilReady(said: Said, ended: Promise<string>, signal: AbortSignal): Promise<number> {
   const { promise, resolve, reject } = Promise.withResolvers<number>();
   const refuse = (reason: string) => reject(new StackError(reason));
@@ -236,7 +236,7 @@ async function requireHealthy(baseUrl: string, signal: AbortSignal): Promise<voi
   if (!response.ok) throw new StackError(`the Worker is not healthy: ${baseUrl}/healthz answers ${response.status}`);
 }
 
-/** True when a service answers at the address. */
+/** True if a service answers at the address. */
 export async function isHealthy(baseUrl: string): Promise<boolean> {
   try {
     const response = await fetch(`${baseUrl}/healthz`, { signal: AbortSignal.timeout(5_000) });
@@ -247,7 +247,7 @@ export async function isHealthy(baseUrl: string): Promise<boolean> {
   }
 }
 
-// The first line with "failed" holds only a count; later ones name the file.
+// The first line with "failed" has only a count; later lines name the file.
 function buildErrorIn(output: string): string {
   const marked = plain(output)
     .split("\n")
@@ -256,10 +256,10 @@ function buildErrorIn(output: string): string {
   return marked.find((line) => !/Build failed/i.test(line)) ?? marked[0] ?? "see the log";
 }
 
-/** Variables and secrets of the Worker, as an .env file. JSON stands in single quotes: nothing is escaped in there. */
+/** Writes variables and secrets of the Worker as an .env file. JSON is in single quotes, inside which nothing is escaped. */
 async function environmentFile(baseUrl: string, { networks, secrets }: WorkerOptions): Promise<string> {
   const variables = {
-    // The queue consumer and the cron have no request to take the address from.
+    // The queue consumer and the cron have no request from which they could take the address.
     ISSUER: baseUrl,
     NETWORKS: JSON.stringify(networks),
     CA_KEYS: JSON.stringify(secrets.ca_keys),
@@ -286,7 +286,7 @@ function toolEnvironment(dir: string): NodeJS.ProcessEnv {
     WRANGLER_SEND_ERROR_REPORTS: "false",
     // The banner would look for a newer version.
     WRANGLER_HIDE_BANNER: "true",
-    // Warnings report crashes, so the level may be higher but not lower.
+    // Warnings report crashes, so the level may be more verbose but not less.
     WRANGLER_LOG: process.env["WRANGLER_LOG"] === "debug" ? "debug" : "log",
     CLOUDFLARE_CF_FETCH_ENABLED: "false",
     WRANGLER_LOG_PATH: logs,

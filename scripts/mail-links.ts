@@ -1,4 +1,4 @@
-// Reads the mails of a running stack, as the person would to whom they are sent: a mailed link's token stands in its mail alone.
+// Reads the mails of a running stack as their addressee would, because the token of a mailed link is only in its mail.
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { must } from "./client.ts";
@@ -30,8 +30,8 @@ const tokensTo = (service: ServiceDescription, address: string): string[] =>
   mailsTo(service, address).flatMap(({ text }) => /[?&]token=([\w-]+)/.exec(text)?.[1] ?? []);
 
 /**
- * Runs what mails a link to an address, waits for the mail, and returns the link's token.
- * @throws Surprise when no link arrives
+ * Runs the call that mails a link to an address, waits for the mail, and returns the link's token.
+ * @throws Surprise if no link arrives
  */
 export async function mailedToken(
   service: ServiceDescription,

@@ -1,16 +1,15 @@
-// Keeps the mails that the local Worker sends. wrangler writes each into a temporary folder of its own, whose name changes with
-// every start and which it removes at its end; here they stay, oldest first by name. It writes the bodies alone and logs to whom they go, so
-// a text is kept under the header that the log gives.
+// Keeps the mails that the local Worker sends, oldest first by name. wrangler writes each into a temporary folder, whose name changes with every
+// start, and which it removes at its end. It writes only the bodies and logs the addresses, so a text is stored with the header from the log.
 import { copyFileSync, mkdirSync, readdirSync, readFileSync, renameSync, statSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
 
 const POLL_MS = 150;
 // A file that has not changed for this long is complete.
 const SETTLED_MS = 50;
-// The log names a mail right after its files are written. A text that it does not name by then is kept without a header.
+// The log names a mail right after its files are written. A text that it has not named within this time is stored without a header.
 const HEADER_WAIT_MS = 2_000;
 
-/** Copies what arrives under `temporary` into `mailDir` until the returned function is called. `logFile`: of the Worker. */
+/** Copies new files under `temporary` into `mailDir` until the returned function is called. `logFile`: the Worker's log. */
 export function startMailbox(temporary: string, mailDir: string, logFile: string): () => void {
   mkdirSync(mailDir, { recursive: true });
   const seen = new Set<string>();
@@ -30,7 +29,7 @@ export function startMailbox(temporary: string, mailDir: string, logFile: string
     try {
       collect();
     } catch {
-      // The folder disappeared while it was read: the Worker is ending or restarting.
+      // The folder disappeared during the read: the Worker is ending or restarting.
     }
   }, POLL_MS);
   return () => clearInterval(timer);
@@ -39,7 +38,7 @@ export function startMailbox(temporary: string, mailDir: string, logFile: string
 const mailName = (path: string, at: number): string =>
   `${new Date(at).toISOString().replaceAll(":", "")}-${basename(path)}`;
 
-/** A reader never meets a part of a mail. */
+/** Renames a complete draft, so that a reader never sees part of a mail. */
 function keep(path: string, header: string, file: string): void {
   const draft = join(file, "..", `.${basename(file)}`);
   if (header === "") copyFileSync(path, draft);
@@ -47,7 +46,7 @@ function keep(path: string, header: string, file: string): void {
   renameSync(draft, file);
 }
 
-/** From, To and Subject of a text, as the log gives them before it names the file; null while it does not. */
+/** The From, To and Subject of a text, which the log has before it names the file; null if it has not named it yet. */
 function headerOf(path: string, logFile: string): string | null {
   const log = readFileSync(logFile, "utf8");
   const named = log.lastIndexOf(basename(path));

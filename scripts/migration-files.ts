@@ -17,7 +17,7 @@ export const readMigrations = (): Migration[] =>
     statements: readFileSync(join(folder, name), "utf8").split("--> statement-breakpoint"),
   }));
 
-/** Throws if a database was made by migrations that this version does not have, because no migration leads from there to here. */
+/** Throws if migrations that this version does not have made the database, because no migration leads from there to here. */
 export function assertKnown(applied: readonly string[]): void {
   const known = new Set(migrationNames());
   if (applied.every((name) => known.has(name))) return;

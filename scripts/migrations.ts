@@ -1,6 +1,6 @@
-// Generates a migration from src/db/tables/ with drizzle-kit and makes new tables WITHOUT ROWID, which drizzle-kit cannot say. The argument
-// names the migration by what it does: `npm run migration -- add_nickname_to_customers`. `--check` exits with 1 if a change of the tables has no
-// migration, or a migration's name does not begin with a verb.
+// Generates a migration from src/db/tables/ with drizzle-kit and makes new tables WITHOUT ROWID, which drizzle-kit cannot express. The argument names
+// the migration by its effect: `npm run migration -- add_nickname_to_customers`. `--check` exits with 1 if a change of the tables has no migration,
+// or a migration's name does not begin with a verb.
 import { spawnSync } from "node:child_process";
 import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -10,8 +10,8 @@ const root = join(import.meta.dirname, "..");
 const folder = join(root, "migrations");
 const journalFile = join(folder, "meta", "_journal.json");
 /**
- * Tables with a rowid: those of large texts, because a row without one keeps about 1,000 bytes in its page and takes a whole page of 4 KiB
- * for more, and those whose number is their rowid.
+ * Tables with a rowid: tables whose number is their rowid, and tables of large texts, because a row without a rowid keeps about 1,000 bytes in its
+ * page and takes a whole page of 4 KiB for the rest.
  */
 const WITH_ROWID: ReadonlySet<string> = new Set([
   "aids",
@@ -44,7 +44,7 @@ const run = spawnSync(
     encoding: "utf8",
   },
 );
-// drizzle-kit exits with 0 also after an error, such as a question that nobody can answer.
+// drizzle-kit exits with 0 even after an error, such as a question that has no answer here.
 if (run.status !== 0 || !/No schema changes|Your SQL migration file/.test(run.stdout)) {
   process.stderr.write(`${run.stdout}${run.stderr}`);
   process.exit(1);

@@ -1,5 +1,5 @@
-// `npm run test:mutants -- src/webhooks [count]`: makes small changes in a copy of the tree, one at a time, and runs the tests of the same
-// folder against each. A change that no test notices is printed: the folder does not prove that line.
+// `npm run test:mutants -- src/webhooks [count]`: makes small changes in a copy of the tree, one at a time, and runs the tests of the same folder
+// against each. It prints every change that no test notices, because the folder's tests do not prove that line.
 import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import {
@@ -34,7 +34,7 @@ const SWAPPED: Readonly<Record<string, string>> = {
 
 /** Folders whose tests are in other folders. */
 const TESTED_BY: Readonly<Record<string, readonly string[]>> = { "src/intents": ["src/payments", "src/tasks"] };
-/** A mutant may loop forever. */
+/** Ends the tests of a mutant that loops for ever. */
 const LIMIT_MS = 15 * 60_000;
 
 const INTERRUPTED = 130;
@@ -105,7 +105,7 @@ function mutants(): Mutant[] {
     .flatMap((name) => mutantsOf(`${folder}/${name}`));
 }
 
-/** A swapped operator, a statement that is dropped, or a spread element that is dropped from a list. */
+/** A swapped operator, a dropped statement, or a spread element dropped from a list. */
 function mutantsOf(file: string): Mutant[] {
   const source = ts.createSourceFile(file, readFileSync(join(root, file), "utf8"), ts.ScriptTarget.Latest, true);
   const found: Mutant[] = [];
@@ -124,7 +124,7 @@ function mutantsOf(file: string): Mutant[] {
   return found;
 }
 
-/** In an order that is the same on every machine, and that mixes the files. */
+/** An order that is the same on every machine, and that mixes the files. */
 function byDigest(a: Mutant, b: Mutant): number {
   return digestOf(a) < digestOf(b) ? -1 : 1;
 }

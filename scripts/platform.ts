@@ -1,5 +1,5 @@
-// The one seed of scripts, tests and bench: a platform as an operator would have accredited it, with its own company and its keys, of
-// which only the hashes are stored.
+// The seed of scripts, tests and bench: a platform as if an operator had accredited it, with its own company and its keys, which are stored as
+// hashes.
 
 import { newId } from "../src/core/ids.ts";
 import { DAY_MS } from "../src/core/limits.ts";
@@ -13,7 +13,7 @@ export type PlatformKey = {
   readonly keyHash: string;
   readonly keyPrefix: string;
   readonly environment: Environment;
-  /** Counts as used then. */
+  /** The instant at which the key counts as last used. */
   readonly lastUsedAt?: number;
 };
 export type SeededPlatform = {
@@ -28,7 +28,7 @@ const COUNTRY = "DE";
 const TIER = "TIER_3";
 const ATTESTED_DAYS = 365;
 
-/** Leaves existing rows alone. */
+/** Inserts the platform's rows, and does not change existing ones. */
 export async function seedPlatform(db: Database, platform: SeededPlatform): Promise<void> {
   const now = Date.now();
   const { platformId, tenantPrincipalId, name, email, keys } = platform;
@@ -44,7 +44,7 @@ export async function seedPlatform(db: Database, platform: SeededPlatform): Prom
         emailFolded: email.toLowerCase(),
         accreditationTier: TIER,
         tenantPrincipalId,
-        // The production key comes with the promotion.
+        // A platform gets its production key with its promotion.
         promotedAt: keys.some(({ environment }) => environment === "production") ? now : null,
       })
       .onConflictDoNothing(),

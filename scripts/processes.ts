@@ -1,9 +1,9 @@
-// Child processes that cannot outlive their parent, and one-line reports of the machine's refusals. For the local stack and its tests.
+// Child processes that cannot outlive their parent, and one-line reports of the system's errors, for the local stack and its tests.
 import { type ChildProcess, spawn } from "node:child_process";
 import { accessSync, constants, existsSync, mkdirSync, statSync } from "node:fs";
 import { join, relative } from "node:path";
 
-/** A reason that a person can act on: printed as one line, without a stack. */
+/** An error on which a person can act. It is printed as one line, without a stack. */
 export class StackError extends Error {
   constructor(message: string) {
     super(message);
@@ -11,7 +11,7 @@ export class StackError extends Error {
   }
 }
 
-/** One line for an error with a cause outside the program: a StackError, or a file that the system refuses. */
+/** One line for an error with a cause outside the program: a StackError, or a file to which the system denies access. */
 export function lineOf(error: unknown): string | null {
   if (error instanceof StackError) return error.message;
   const { code, path } = error instanceof Error ? (error as NodeJS.ErrnoException) : {};
@@ -27,7 +27,7 @@ export const shown = (path: string): string => {
   return short === "" || short.startsWith("..") ? path : short;
 };
 
-/** Makes the folder if it is missing, and reports another user's folder in one line, which the tools would report late and at length. */
+/** Makes the folder if it is missing. Reports another user's folder in one line, because the tools would report it late and at length. */
 export function requireFolder(folder: string, entries: readonly string[], advice: string): void {
   const { R_OK, W_OK, X_OK } = constants;
   try {
@@ -50,9 +50,9 @@ function ownerOf(path: string): number | undefined {
 
 export type Group = {
   readonly pid: number;
-  /** Resolves when the process has ended, with how it did. */
+  /** Resolves when the process has ended, with its exit code or signal. */
   readonly ended: Promise<string>;
-  /** Asks it to end, insists after a while, and waits until its whole group is gone. */
+  /** Asks the process to end, kills it after a while, and waits until its whole group is gone. */
   readonly stop: () => Promise<void>;
 };
 export type GroupOptions = { cwd: string; env: NodeJS.ProcessEnv; onOutput: (text: string) => void };
@@ -75,7 +75,7 @@ for pid in $pids; do kill -s TERM -- "$pid"; done 2>/dev/null
 sleep 3
 for pid in $pids; do kill -s KILL -- "$pid"; done 2>/dev/null`;
 
-/** A process group of its own: Ctrl-C in the terminal reaches only the parent, which then ends its children in order. */
+/** Starts a separate process group, so that Ctrl-C in the terminal reaches only the parent, which then ends its children in order. */
 export function spawnGroup(command: readonly string[], { cwd, env, onOutput }: GroupOptions): Group {
   const [file = "", ...args] = command;
   const child = spawn(file, args, { cwd, env, detached: true, stdio: ["ignore", "pipe", "pipe"] });
@@ -99,7 +99,10 @@ export function spawnGroup(command: readonly string[], { cwd, env, onOutput }: G
 
 const endings = new Set<() => void>();
 
-/** Calls `end` when this process exits, unless the returned function is called before. Node.js warns of more than ten listeners: one serves all. */
+/**
+ * Calls `end` when this process exits, unless the returned function is called before. One listener serves all, because Node.js warns of more than
+ * ten.
+ */
 export function atExit(end: () => void): () => void {
   if (endings.size === 0) process.once("exit", endAll);
   endings.add(end);
@@ -151,13 +154,13 @@ export function startGuard(): Guard {
   const child = spawn("sh", ["-c", GUARD_SCRIPT], { detached: true, stdio: ["pipe", "ignore", "ignore"] });
   child.unref();
   const { stdin } = child;
-  // The stack also runs without the guard; only a SIGKILL would then leave processes behind.
+  // The stack also runs without the guard; then only a SIGKILL would leave processes running.
   child.on("error", () => undefined);
   stdin.on("error", () => undefined);
   return { add: (pid) => stdin.write(`add ${pid}\n`), close: () => stdin.end("close\n") };
 }
 
-/** True when a process of this number runs, of any user. */
+/** True if a process with this number runs, whichever user owns it. */
 export function isAlive(pid: number): boolean {
   try {
     return pid > 0 && process.kill(pid, 0);
@@ -191,7 +194,7 @@ function endOf(child: ChildProcess): Promise<string> {
   });
 }
 
-// The timer is cleared, because a pending one keeps the command from ending.
+// Clears the timer, because a pending one keeps the command from ending.
 async function endedWithin(ended: Promise<unknown>, patienceMs: number): Promise<void> {
   let timer: NodeJS.Timeout | undefined;
   const patience = new Promise((resolve) => {

@@ -25,7 +25,7 @@ function reset(dir: string): void {
   try {
     rmdirSync(dir);
   } catch {
-    // Missing, or holding foreign files.
+    // The folder is missing, or has foreign files.
   }
 }
 

@@ -1,6 +1,6 @@
-// Checks that the rules of docs/rules are numbered without gaps, that the index names their ranges, that every id cited in the tree
-// exists, that each rule that is built has a row of tests in test/README.md and that these tests exist, that every dependency has a
-// line in the decisions, and that no text cites a rule by the number of another document.
+// Checks that the rules of docs/rules are numbered without gaps, that the index has their ranges, that every id cited in the tree exists, that each
+// built rule has a row of tests in test/README.md and these tests exist, that every dependency has a line in the decisions, and that no text cites a
+// rule by the number of another document.
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 

@@ -1,4 +1,4 @@
-// The secrets of a local stack: drawn once, kept in one file that only its owner reads, never in the repository.
+// The secrets of a local stack: drawn once, and kept in one file that only its owner can read, never in the repository.
 import { generateKeyPairSync, randomBytes } from "node:crypto";
 import { chmodSync, existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -43,7 +43,7 @@ export async function loadOrCreateSecrets(file: string): Promise<Secrets> {
   return secrets;
 }
 
-/** Draws what an earlier edition did not know. */
+/** Draws the secrets that an earlier edition of the file did not have. */
 function addMissing(file: string): void {
   const stored = z.looseObject({ chain: z.looseObject({}) }).safeParse(parse(readFileSync(file, "utf8"))).data;
   if (stored === undefined) return;
@@ -61,7 +61,7 @@ export function loadSecrets(file: string): Secrets {
   return parsed.data;
 }
 
-/** Writes the file in one step, so that nobody reads half of it, and for the owner alone. */
+/** Writes the file in one step, so that no process reads half of it, and only for its owner. */
 export function writePrivately(file: string, content: unknown): void {
   mkdirSync(dirname(file), { recursive: true });
   const draft = `${file}.${process.pid}`;
@@ -94,7 +94,7 @@ async function createSecrets(): Promise<Secrets> {
   };
 }
 
-/** The brands that wrangler.toml configures. Loading wrangler takes a second, and only a first start needs it. */
+/** Reads the brands that wrangler.toml configures. Loading wrangler takes a second, and only a first start needs it. */
 async function localBrands(): Promise<KeyBrands> {
   const { experimental_readRawConfig } = await import("wrangler");
   const { rawConfig } = experimental_readRawConfig({ config: join(import.meta.dirname, "../wrangler.toml") });

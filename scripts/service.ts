@@ -9,14 +9,14 @@ const SIGNALS = ["SIGINT", "SIGTERM"] as const;
 
 export type ConnectedService = {
   readonly description: ServiceDescription;
-  /** Ends the service and removes its folder if it was started here; one that ran before keeps running. */
+  /** Ends the service and removes its folder if it was started here; a service that ran before keeps running. */
   readonly stop: () => Promise<void>;
 };
 
 /**
- * The running service that .dev/service.json (or DEV_DIR's) describes, when it answers; otherwise a new one on free ports in a
- * temporary folder. Ctrl-C ends the latter too.
- * @throws StackError with one line of reason when none can be started
+ * Returns the running service that .dev/service.json (or DEV_DIR's) describes, if it answers; otherwise starts one on free ports in a temporary
+ * folder, which Ctrl-C ends too.
+ * @throws StackError with one line of reason if none can be started
  */
 export async function connectOrStart(): Promise<ConnectedService> {
   const dir = resolve(process.env["DEV_DIR"] || DEFAULT_DIR);
@@ -27,7 +27,7 @@ export async function connectOrStart(): Promise<ConnectedService> {
   return startOwn();
 }
 
-/** The description that a running stack wrote into its folder; null when none runs. */
+/** Reads the description that a running stack wrote into its folder; null if none runs. */
 export function readDescription(dir: string): ServiceDescription | null {
   try {
     return JSON.parse(readFileSync(descriptionFile(dir), "utf8"));

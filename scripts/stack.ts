@@ -1,5 +1,5 @@
-// The whole service on a laptop: two chains with their contracts, the database, the Worker, its cron and its mails. All state is
-// in one folder, so that a stack continues where it was left; every process that it starts ends with it.
+// The whole service on a laptop: two chains with their contracts, the database, the Worker, its cron and its mails. All state is in one folder, so
+// that a stack continues where it stopped, and every process that it starts ends with it.
 import { existsSync, readFileSync, rmSync, unlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Hex } from "viem";
@@ -23,7 +23,7 @@ import { startMailbox } from "./mailbox.ts";
 import { isAlive, requireFolder, StackError, shown, startGuard } from "./processes.ts";
 import { loadOrCreateSecrets, type Secrets, writePrivately } from "./secrets.ts";
 
-/** 0: any; null: the one of the first start, and where there was none the usual one. */
+/** 0: any free port. null: the port of the first start, or the usual one at a first start. */
 export type Ports = {
   readonly service: number | null;
   readonly chain: number | null;
@@ -41,7 +41,7 @@ export type StackOptions = {
   readonly progress?: Progress;
 };
 
-/** One chain as scripts see it. The accounts are anvil's own: funded, and known to everybody. */
+/** One chain as scripts see it. The accounts are anvil's own: funded, with published keys. */
 export type ChainDescription = {
   rpc_url: string;
   chain_id: number;
@@ -56,16 +56,16 @@ export type ServiceDescription = {
   base_url: string;
   sandbox_key: string;
   operator_key: string;
-  /** The testnet: where the sandbox key's agents settle. */
+  /** The testnet, where the sandbox key's agents settle. */
   chain: ChainDescription;
   chains: Record<string, ChainDescription>;
   mail_dir: string;
 };
 export type Stack = {
   readonly description: ServiceDescription;
-  /** What is not as it should be on the chains, a line each (CHN-31). */
+  /** Faults of the chains' contracts, one line each (CHN-31). */
   readonly networkFaults: readonly string[];
-  /** Resolves with the reason when a part ends unexpectedly. */
+  /** Resolves with the reason if a part ends unexpectedly. */
   readonly broken: Promise<string>;
   readonly stop: () => Promise<void>;
 };
@@ -83,7 +83,7 @@ const CURRENCY = { currency: "USDC", decimals: 6 } as const;
 const GAS_MONEY = 100n * 10n ** 18n;
 const WATCH_MS = 500;
 
-/** Everything that a stack writes into its folder; a reset removes these and nothing else. */
+/** Everything that a stack writes into its folder; a reset removes only these. */
 export const OWNED = [
   ...["secrets.json", "service.json", "worker.env", "port", "lock"],
   ...["state", "chain", "mail", "logs", "tmp", "registry", "cache"],
@@ -110,7 +110,7 @@ export async function startStack(options: StackOptions): Promise<Stack> {
   cleanup.defer(() => guard.close());
   const space: Workspace = { dir, guard, signal, secrets, progress };
 
-  // The files of the last run, or of a crash.
+  // Removes the files of the last run, or of a crash.
   for (const folder of [folders(dir).temporary, folders(dir).logs]) rmSync(folder, { recursive: true, force: true });
   const [chains] = await allSettled([startChains(space, chainPorts, cleanup), prepareDatabase(space)]);
   signal.throwIfAborted();
@@ -145,7 +145,7 @@ export const secondsRun = (): string => (performance.now() / 1_000).toFixed(1);
 
 export const descriptionFile = (dir: string): string => join(dir, "service.json");
 
-/** The process that runs a stack from this folder, if one does. */
+/** The process that runs a stack from this folder; null if there is none. */
 export function runningFrom(dir: string): number | null {
   const file = join(dir, "lock");
   if (!existsSync(file)) return null;
@@ -167,7 +167,7 @@ async function openServiceDoor(dir: string, wanted: number | null, log: (text: s
   return door;
 }
 
-/** The chain's first port is used again if it is free and no other is requested. With 0, anvil binds a free one and prints it. */
+/** Uses the chain's first port again if it is free and no other is requested. With 0, anvil binds a free port and prints it. */
 async function chooseChainPorts(dir: string, ports: Ports, log: (text: string) => void): Promise<Map<string, number>> {
   const chosen = new Map<string, number>();
   for (const { network, port } of CHAINS) {
@@ -210,7 +210,7 @@ function unlock(dir: string): void {
   unlinkSync(join(dir, "lock"));
 }
 
-// After a crash the number may belong to another program. Where the system does not tell, it counts as the stack's.
+// After a crash another program may have the number. If the system does not report the command line, the process counts as the stack's.
 function isNode(pid: number): boolean {
   try {
     return readFileSync(`/proc/${pid}/cmdline`, "utf8").includes("node");
@@ -264,7 +264,7 @@ async function setUpChain({ plan, anvil }: StartedChain, secrets: Secrets): Prom
   const accounts = devAccounts().map(({ address, privateKey }) => ({ address, private_key: privateKey }));
   return {
     anvil,
-    // One block is as final as it gets on a chain of one node.
+    // On a chain of one node, one block is as final as it gets.
     network: { ...place, ...contracts, ...CURRENCY, kind: plan.kind, required_confirmations: 1, block_seconds: 0 },
     description: { ...place, ...contracts, accounts },
   };
@@ -301,7 +301,7 @@ function explain(error: unknown): never {
 
 const TOOLS: Readonly<Record<string, () => string>> = { anvil: anvilBinary, wrangler: () => wrangler };
 
-/** Checks the packages that the stack needs, before anything is started. */
+/** Checks the packages that the stack needs before anything is started. */
 function requireTools(): void {
   for (const [name, find] of Object.entries(TOOLS)) {
     if (!isThere(find)) throw new StackError(`${name} is missing for this platform: run \`npm ci\``);
@@ -316,7 +316,7 @@ function isThere(find: () => string): boolean {
   }
 }
 
-/** Waits for all even when one fails, so that everything that was started can be ended. */
+/** Waits for all even if one fails, so that everything that was started can be ended. */
 async function allSettled<T extends readonly unknown[] | []>(
   promises: T,
 ): Promise<{ -readonly [K in keyof T]: Awaited<T[K]> }> {

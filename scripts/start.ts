@@ -1,5 +1,5 @@
-// `npm start`: the whole service on this machine, until Ctrl-C. Options: --port, --chain-port, --chain-port-production (0 picks a
-// free one) and --dir for the state; PORT, CHAIN_PORT, CHAIN_PORT_PRODUCTION and DEV_DIR say the same.
+// `npm start`: the whole service on this machine, until Ctrl-C. Options: --port, --chain-port, --chain-port-production (0 picks a free one) and --dir
+// for the state; PORT, CHAIN_PORT, CHAIN_PORT_PRODUCTION and DEV_DIR set the same.
 import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { DEFAULT_DIR } from "./local-worker.ts";
@@ -19,7 +19,7 @@ const NOISE = /\/cdn-cgi\/local\/scheduled|^env\.|^Binding {2}|^Your Worker has 
 const USAGE = `npm start -- [--port <n>] [--chain-port <n>] [--chain-port-production <n>] [--dir <folder>]
   or PORT (${USUAL_PORTS.service}), CHAIN_PORT (${USUAL_PORTS.chain}), CHAIN_PORT_PRODUCTION (${USUAL_PORTS.chainProduction}) and DEV_DIR (.dev); a port of 0 picks a free one.`;
 const abort = new AbortController();
-// npm dies of a signal without passing it on to what its shell runs: then the parent of this process changes.
+// npm dies of a signal without passing it on to the process that its shell runs: then the parent of this process changes.
 const PARENT_CHECK_MS = 300;
 const parent = process.ppid;
 let starting: Promise<Stack> | undefined;

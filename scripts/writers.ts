@@ -1,6 +1,5 @@
-// Checks that every table of src/db/tables is written by one file, and that this file is a store or one of src/db, which holds what all
-// calls share. A write is a call of Drizzle's insert, update or delete, found by the type of its table under whatever name it is passed,
-// or SQL text that names the table.
+// Checks that one file writes each table of src/db/tables, and that this file is a store or a file of src/db, which has what all calls share. A write
+// is a call of Drizzle's insert, update or delete, found by the type of its table whatever name it is passed under, or SQL text that names the table.
 import { join, relative, sep } from "node:path";
 import ts from "typescript";
 
@@ -11,7 +10,7 @@ const TABLES = "src/db/tables/";
 const WRITER = /^src\/db\/|[/-]store\.ts$/;
 const VERBS: ReadonlySet<string> = new Set(["insert", "update", "delete"]);
 const RAW = /\b(?:insert(?:\s+or\s+\w+)?\s+into|replace\s+into|update(?:\s+or\s+\w+)?|delete\s+from)\s+["'`]?(\w+)/gi;
-/** One column each, which only this file changes, and which stands in the table because every call reads its row. */
+/** Columns, one of each table, that only this file changes. They are in these tables because every call reads the row. */
 const SHARED: Readonly<Record<string, string>> = { platforms: "src/journal/volume-store.ts" };
 /** Fewer writes mean that the tree could not be read. */
 const FEWEST_WRITES = 30;
@@ -25,7 +24,7 @@ const faults: string[] = [];
 const tables = new Set<string>();
 const writes: Write[] = [];
 
-/** The name of the table of this type; "" where the type is any table, null where it is none. */
+/** The name of the table of this type; "" if the type is any table, null if it is none. */
 function tableOf(node: ts.Expression): string | null {
   const described = memberOf(checker.getTypeAtLocation(node), "_", node);
   if (!described?.getProperty("columns")) return null;
@@ -38,7 +37,7 @@ function memberOf(type: ts.Type, name: string, at: ts.Node): ts.Type | undefined
   return member && checker.getTypeOfSymbolAtLocation(member, at);
 }
 
-/** The text of a literal. A table after a verb is its name, any other expression is left out. */
+/** The text of a literal. A table after a verb becomes its name; other expressions are left out. */
 function textOf(node: ts.Node): string {
   if (ts.isStringLiteralLike(node)) return node.text;
   if (!ts.isTemplateExpression(node)) return "";
