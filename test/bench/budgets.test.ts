@@ -1,5 +1,5 @@
-// A read is one trip, a mutation two, and rows stay within the budgets of bench/budgets.ts, which `npm run bench`
-// checks for the whole path. Here: the management and identity routes, on every run of the tests.
+// A read is one trip, a mutation two, and rows stay within the budgets of bench/budgets.ts, which `npm run bench` checks for the whole path. These
+// tests check the management and identity routes on every run.
 import { beforeAll, describe, expect, it } from "vitest";
 import { BUDGETS } from "../../bench/budgets.ts";
 import {
@@ -151,7 +151,7 @@ describe.each([
 });
 
 describe("the number of principals", () => {
-  it("does not change what registering one reads, nor who is recognised as registered", async () => {
+  it("does not change how many rows registering one reads, nor which one is recognised as registered", async () => {
     const register = (of: Json) => world.call("POST", "/v1/principals", { body: of });
     const first = principalBody();
     expect((await register(first)).status).toBe(201);

@@ -1,4 +1,4 @@
-// The deterministic part of the bench's own check: nothing is left out, and what is exceeded or missing is named.
+// The deterministic part of the bench's own check: it covers everything, and names what is exceeded or missing.
 import { describe, expect, it } from "vitest";
 import { BUDGETS } from "../../bench/budgets.ts";
 import type { Burst } from "../../bench/busy.ts";
@@ -47,14 +47,14 @@ describe("the bench", () => {
     expect(uncovered()).toEqual([]);
   });
 
-  it("limits hops of cases alone", () => {
+  it("limits only hops of existing cases", () => {
     const names = new Set(CASES.map(nameOf));
     expect(Object.keys(HOPS).filter((name) => !names.has(name))).toEqual([]);
   });
 });
 
 describe("a budget", () => {
-  it("is kept at its limit", () => {
+  it("holds at its limit", () => {
     expect(checkCosts([{ cost: costOf() }])).toEqual([]);
   });
 
@@ -72,12 +72,12 @@ describe("a budget", () => {
     ]);
   });
 
-  it("is not kept by a case that could not be played, nor by statements of unknown cost", () => {
+  it("fails for a case that could not be played, and for statements of unknown cost", () => {
     expect(checkCosts([{ name: NAME, failed: "expected 200, got 500" }])).toEqual([`${NAME}: expected 200, got 500`]);
     expect(checkCosts([{ cost: costOf({ unmetered: 1 }) }])).toHaveLength(1);
   });
 
-  it("leaves room for the rows that depend on what is stored, and for no other", () => {
+  it("allows only the extra rows that depend on stored rows", () => {
     const { rowsRead } = costOf();
     expect(checkCosts([{ cost: costOf({ rowsRead: rowsRead + 7, moreRows: 7 }) }])).toEqual([]);
     expect(checkCosts([{ cost: costOf({ rowsRead: rowsRead + 8, moreRows: 7 }) }])).toHaveLength(1);
@@ -87,11 +87,11 @@ describe("a budget", () => {
 describe("a longer history", () => {
   const [few, many] = [costOf({ rowsRead: 4 }), (rowsRead: number) => [{ cost: costOf({ rowsRead }) }]];
 
-  it("may cost a neighbour for each statement", () => {
+  it("may cost one neighbour for each statement", () => {
     expect(checkScaling([{ cost: few }], many(6))).toEqual([]);
   });
 
-  it("may cost no more", () => {
+  it("may not cost more than that", () => {
     expect(checkScaling([{ cost: few }], many(7))).toEqual([expect.stringContaining("from 4 to 7")]);
   });
 });
@@ -103,22 +103,22 @@ describe("the follower", () => {
   };
   const further = (MOVEMENTS.many - 1) * MOVEMENTS.written;
 
-  it("writes so many rows for each further movement, and no more", () => {
+  it("may write a fixed number of rows for each further movement", () => {
     expect(checkMovements(movements(6, 6 + further))).toEqual([]);
     expect(checkMovements(movements(6, 7 + further))).toEqual([expect.stringContaining("4.1 rows written each")]);
     expect(checkMovements([])).toEqual([]);
   });
 });
 
-describe("the rest", () => {
-  it("names a case whose caller waits for a hop more", () => {
+describe("the other checks", () => {
+  it("name a case whose caller waits for one hop more", () => {
     const { trips } = costOf();
     const far = (hops: number) => checkFar([{ name: NAME, hops, elapsedMs: 0 }]);
     expect(far(trips)).toEqual([]);
     expect(far(trips + 1)).toEqual([expect.stringContaining(NAME)]);
   });
 
-  it("names a seller whose batches were refused", () => {
+  it("name a seller whose batches were refused", () => {
     const [calm, refused] = [
       { perSecond: 1, refused: 0, failed: 0 },
       { perSecond: 1, refused: 1, failed: 0 },
@@ -132,7 +132,7 @@ describe("the rest", () => {
     expect(faultsOf(calm, 0.79)).toEqual([expect.stringContaining("0.79")]);
   });
 
-  it("names what the suspension of a principal costs too much", () => {
+  it("name the excess cost of a principal's suspension", () => {
     const kept = {
       kind: "seller",
       agents: 500,
@@ -156,7 +156,7 @@ describe("the rest", () => {
     expect(checkSuspensions([{ ...consumers, all: { ...all, read: 1_545 } }])).toHaveLength(1);
   });
 
-  it("names a trigger that costs more than its budget while nothing is due", () => {
+  it("name a trigger that costs more than its budget while nothing is due", () => {
     const trigger = "every minute";
     const kept = { trigger, ...IDLE[trigger], statements: 1, rowsRead: 1, objects: 1, fetches: 1, cpuMs: null };
     const idle = { trips: 0, rowsWritten: 0, queues: 0, ...kept };
@@ -168,7 +168,7 @@ describe("the rest", () => {
     expect(checkIdle([{ ...idle, trigger: "every day" }])).toHaveLength(1);
   });
 
-  it("names an act that writes more rows or bytes than its budget, or has none", () => {
+  it("name an act that writes more rows or bytes than its budget, or has none", () => {
     const billed = { requests: 0, rowsRead: 0, objectCalls: 0, queueMessages: 0 };
     const most = ACTS["purchase"] ?? { rows: 0, standing: 0, forEver: 0 };
     const of = (act: string, { rows, ...bytes }: typeof most) =>
@@ -183,14 +183,14 @@ describe("the rest", () => {
     expect(of("a nap", most)).toHaveLength(1);
   });
 
-  it("does not count how often an act polls the chain", () => {
+  it("do not count how often an act polls the chain", () => {
     const billed = { requests: 0, rowsRead: 0, objectCalls: 0, queueMessages: 0 };
     const most = ACTS["market"] ?? { rows: 0, standing: 0, forEver: 0 };
     const tables = [["agents", most.rows] as const, ["chain_operations", 9] as const];
     expect(checkActs([{ act: "market", times: 1, billed, events: 1, bytes: most, tables }])).toEqual([]);
   });
 
-  it("names what grows with the number of certificates", () => {
+  it("name every cost that grows with the number of certificates", () => {
     const [signed, served] = [
       { trips: 2, read: 13, written: 1, ms: 1, bytes: 1 },
       { trips: 1, read: 1, written: 0, ms: 1, bytes: 1 },
@@ -212,7 +212,7 @@ describe("the rest", () => {
       expect(checkStatusLists(few, { ...many, ...more })).toHaveLength(1);
   });
 
-  it("names a wave that takes too long, slows down a call, or leaves an agent unreported", () => {
+  it("name a wave that takes too long, slows down a call, or leaves an agent unreported", () => {
     const slowed = [{ name: "GET /v1/agents", aloneMs: 10, duringMs: 20 }];
     const kept = { seconds: 600, slowed, agents: 10, once: 10, left: 0 };
     expect(checkWave(kept)).toEqual([]);
@@ -224,7 +224,7 @@ describe("the rest", () => {
     ]);
   });
 
-  it("finds that docs/costs.md is not current by each count but the rows read", () => {
+  it("find that docs/costs.md is not current by every count except the rows read", () => {
     const page = (more: Partial<CaseCost>) => {
       const costs = [{ cost: costOf(more) }];
       return comparableCosts(costsDocument({ costs, far: [], acts: [], suspensions: [] }));
@@ -234,7 +234,7 @@ describe("the rest", () => {
       expect(page(more)).not.toBe(page({}));
   });
 
-  it("names a backlog that is recorded too slowly or costs too much", () => {
+  it("name a backlog that is recorded too slowly or costs too much", () => {
     const kept = { perSecond: 300, cpuMs: 3 };
     expect(checkBacklog(kept)).toEqual([]);
     for (const missed of [{ perSecond: 299 }, { cpuMs: 3.1 }])

@@ -1,4 +1,4 @@
-// How the bench counts the hops of a far caller: the longest chain of those that ended before the answer.
+// The bench counts the hops of a far caller as the longest chain of hops that ended before the answer.
 import { expect, it } from "vitest";
 import { type Cost, type Hop, hopsInto, newCost } from "../../bench/meter.ts";
 
@@ -9,14 +9,14 @@ async function hopsOf(act: (hop: Hop) => Promise<unknown>): Promise<number> {
 }
 const nothing = async () => undefined;
 
-it("counts hops one after the other, each", async () => {
+it("counts each of several sequential hops", async () => {
   const chain = async (hop: Hop) => {
     for (let i = 0; i < 3; i++) await hop(nothing);
   };
   expect(await hopsOf(chain)).toBe(3);
 });
 
-it("counts those that are under way together as one", async () => {
+it("counts concurrent hops as one", async () => {
   expect(await hopsOf((hop) => Promise.all([hop(nothing), hop(nothing), hop(nothing)]))).toBe(1);
   const besideTheFirst = async (hop: Hop) => {
     await Promise.all([hop(nothing), hop(nothing)]);
@@ -25,12 +25,12 @@ it("counts those that are under way together as one", async () => {
   expect(await hopsOf(besideTheFirst)).toBe(2);
 });
 
-it("counts one that is refused", async () => {
+it("counts a refused hop", async () => {
   const refused = (hop: Hop) => hop(() => Promise.reject(new Error("a guard"))).catch(() => undefined);
   expect(await hopsOf(refused)).toBe(1);
 });
 
-it("counts none that is still under way when the answer is given: nobody waits for it", async () => {
+it("does not count a hop that is still running at the answer, because the caller does not wait for it", async () => {
   let background: Promise<unknown> = Promise.resolve();
   const releasing = async (hop: Hop) => {
     await hop(nothing);
