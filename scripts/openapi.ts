@@ -1,5 +1,5 @@
-// The OpenAPI documents without a server: prints the public one; `--write` updates docs/openapi.json, docs/openapi-operator.json and
-// what the Worker serves; `--check` exits non-zero when one of them is behind the routes, or is not what it should be.
+// Builds the OpenAPI documents without a server: prints the public one; `--write` updates docs/openapi.json, docs/openapi-operator.json and the copy
+// that the Worker serves; `--check` exits non-zero if one of them is not current or not valid.
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { buildDocument } from "./openapi/document.ts";
@@ -8,7 +8,7 @@ import { ANSWERS } from "./openapi/operations.ts";
 import { reviewDocument } from "./openapi/review.ts";
 import { Sentences } from "./openapi/sentences.ts";
 
-// Where `npm start` serves it; a deployed service names itself at /openapi.json.
+// The address at which `npm start` serves it; a deployed service names itself at /openapi.json.
 const SERVER_URL = "http://127.0.0.1:8787";
 const root = join(import.meta.dirname, "..");
 
@@ -35,7 +35,7 @@ if (process.argv.includes("--check")) {
 } else if (process.argv.includes("--write")) {
   for (const [file, text] of Object.entries(files)) writeFileSync(join(root, file), text);
 } else {
-  // The reader of the pipe may stop early.
+  // The process that reads the pipe may stop early.
   process.stdout.on("error", () => process.exit());
   process.stdout.write(pretty(open));
 }
