@@ -1,5 +1,5 @@
-// The Worker's runtime is killed (SIGKILL) among rotations (AGT-32) and promotions (AGT-34) of agents, some of which are committed and not
-// answered: after a restart on the same state each was made whole or not at all, and a retry under the same Idempotency-Key ends in one.
+// The Worker's runtime is killed (SIGKILL) during rotations (AGT-32) and promotions (AGT-34) of agents, some of which are committed but not answered.
+// After a restart on the same state each one is complete or not begun, and a retry under the same Idempotency-Key completes it once.
 import { createPublicKey } from "node:crypto";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -8,11 +8,11 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { end } from "./commands.ts";
 import { databaseWith, type RunningStack, runtimeOf, startIn } from "./runtime-kill.ts";
 
-/** Of each act; one of all is committed first, and the kill arrives before its answer or soon after. */
+/** The number of each act. One of all is committed first, and the kill arrives before its answer or soon after. */
 const AT_ONCE = 3;
 /** Each kill comes at another moment after the commit. */
 const ROUNDS = 3;
-/** On a busy machine the answers of all of them may be faster than the kill. */
+/** On a busy machine, all answers may be faster than the kill. */
 const ROUNDS_MAX = 12;
 
 type Json = Record<string, unknown>;
@@ -40,7 +40,7 @@ afterAll(async () => {
 });
 
 describe("rotations and promotions, when the runtime is killed", () => {
-  test("are whole or not begun, and a retry makes each once", async () => {
+  test("are complete or not begun, and a retry completes each once", async () => {
     let between = 0;
     for (let round = 0; round < ROUNDS || (between === 0 && round < ROUNDS_MAX); round++) {
       const attempts = await attemptsOf(round);
@@ -115,14 +115,14 @@ async function attemptOnce({ act, did, idempotencyKey }: Attempt): Promise<Answe
 
 // ---- The kill ---------------------------------------------------------------------------------------------------------
 
-/** Kills the runtime as soon as one of the acts is in the database. Returns those that were answered. */
+/** Kills the runtime as soon as one of the acts is in the database. Returns the answers of those that were answered. */
 async function killAmong(attempts: readonly Attempt[]): Promise<Map<Attempt, Answer>> {
   const runtime = runtimeOf(stack);
   const answers = new Map<Attempt, Answer>();
   const sent = attempts.map(async (attempt) => {
     try {
       const answer = await attemptOnce(attempt);
-      // What listens answers 5xx for a runtime that is dead.
+      // The listening process answers 5xx for a dead runtime.
       if (answer.status < 500) answers.set(attempt, answer);
     } catch {
       // The runtime is dead.
@@ -134,7 +134,7 @@ async function killAmong(attempts: readonly Attempt[]): Promise<Map<Attempt, Ans
   return answers;
 }
 
-// ---- What is at rest --------------------------------------------------------------------------------------------------
+// ---- The state at rest ------------------------------------------------------------------------------------------------
 
 function rows(text: string, ...values: string[]): Json[] {
   using database = databaseWith(dir, "d1", "agents");
@@ -145,7 +145,7 @@ function rows(text: string, ...values: string[]): Json[] {
 const made = ({ did }: Attempt): boolean =>
   Number(rows("select version from agents where did = ?", did)[0]?.["version"]) > 2;
 
-/** All that an act leaves, or nothing of it. */
+/** Expects everything that an act leaves, or nothing of it. */
 function expectWhole(attempt: Attempt): void {
   const { did, act } = attempt;
   const times = made(attempt) ? 1 : 0;
@@ -157,7 +157,7 @@ function expectWhole(attempt: Attempt): void {
     replaced: count("select count(*) n from certificates where did = ? and replaced_at is not null", did),
     counting: count("select count(*) n from certificates where did = ? and replaced_at is null", did),
     versions: count("select count(*) n from aid_versions where did = ?", did),
-    // Of the activation, and of this: a promotion tells the feeds of both environments.
+    // Counts the activation and this act: a promotion writes to the feeds of both environments.
     feed: count("select count(*) n from directory_changes where did = ?", did),
   }).toEqual({
     events: times,
@@ -171,7 +171,7 @@ function expectWhole(attempt: Attempt): void {
   expect(agent?.["environment"]).toBe(act === "promotion" && times === 1 ? "production" : "sandbox");
 }
 
-/** An act that was committed is replayed, also with the key that only its answer knows; one that was not is made now. */
+/** Expects that a retry replays a committed act, with the key that only its answer has, and otherwise makes it now. */
 async function expectOnce(attempt: Attempt, before: Answer | undefined): Promise<void> {
   const replayed = made(attempt);
   const retried = await attemptOnce(attempt);

@@ -1,5 +1,5 @@
-// `wrangler dev` typed by a person after `npm start` ran once: it finds secrets, networks and the demo platform. On a
-// copy of the project, because these files lie beside wrangler.toml.
+// A person runs `wrangler dev` after `npm start` ran once: it finds secrets, networks and the demo platform. The tests use a copy of the project,
+// because these files are next to wrangler.toml.
 import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -9,7 +9,7 @@ import { type Command, copyOfProject, described, end, FREE_PORTS, launch } from 
 const READY = /Ready on (http:\S+)/;
 const OWN = "A_VARIABLE_OF_MINE='1'\n";
 
-describe("wrangler dev alone", () => {
+describe("wrangler dev run directly", () => {
   const copy = copyOfProject();
   const variables = join(copy, ".dev.vars");
   const env = { DEV_DIR: "", WRANGLER_SEND_METRICS: "false", CLOUDFLARE_CF_FETCH_ENABLED: "false" };
@@ -34,7 +34,7 @@ describe("wrangler dev alone", () => {
     rmSync(copy, { recursive: true, force: true });
   });
 
-  test("answers a platform that the stack's own database has", async () => {
+  test("answers for a platform that the stack's own database has", async () => {
     const wrangler = join(copy, "node_modules/wrangler/wrangler-dist/cli.js");
     const args = ["--no-warnings", wrangler, "dev", "--ip", "127.0.0.1", "--port", "0", "--inspector-port", "0"];
     const command = launch(process.execPath, args, { cwd: copy, env });
@@ -55,7 +55,7 @@ describe("wrangler dev alone", () => {
     expect(readFileSync(variables, "utf8")).toBe(OWN);
   });
 
-  test("has nothing left of it after npm run reset", async () => {
+  test("has no files left after npm run reset", async () => {
     rmSync(variables);
     await startOnce();
     expect([existsSync(variables), existsSync(join(copy, ".wrangler/state"))]).toEqual([true, true]);

@@ -1,5 +1,5 @@
-// `npm start` on a machine where something is missing or wrong: one line that a person can act on, a non-zero exit, and
-// no process left. Each time on a copy of the project with one broken part.
+// `npm start` on a machine where something is missing or wrong prints one line that a person can act on, exits non-zero, and leaves no process. Each
+// test uses a copy of the project with one broken part.
 import { spawnSync } from "node:child_process";
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -52,13 +52,13 @@ describe("npm start", () => {
   });
 });
 
-// Root can read every folder, so under root the commands run as the user nobody, if that user can read the project.
+// Root can read every folder, so under root the commands run as an unprivileged user, if that user can read the project.
 const NOBODY = 65_534;
 const isRoot = process.getuid?.() === 0;
 const asStranger = isRoot ? { uid: NOBODY, env: { HOME: tmpdir() } } : {};
 const canRun = !isRoot || spawnSync(process.execPath, [join(root, "scripts/start.ts"), "-h"], asStranger).status === 0;
 
-describe.skipIf(!canRun)("a folder that is somebody else's", () => {
+describe.skipIf(!canRun)("a folder of another user", () => {
   const commands = [
     ["start.ts", "Cannot start", FREE_PORTS],
     ["reset.ts", "Cannot reset", []],
@@ -83,7 +83,7 @@ describe.skipIf(!canRun)("a folder that is somebody else's", () => {
     await expectRefusal(dir, dir);
   });
 
-  test("is refused with one line when only something in it is", async () => {
+  test("is refused with one line if only a folder inside it is another user's", async () => {
     const dir = mkdtempSync(join(tmpdir(), "foreign-"));
     copies.push(dir);
     chmodSync(dir, 0o777);

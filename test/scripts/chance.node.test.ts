@@ -1,4 +1,4 @@
-// The check of scripts/chance.ts finds what depends on real time or on chance, and nothing else.
+// The check of scripts/chance.ts finds lines that depend on real time or on chance, and no others.
 import { expect, it } from "vitest";
 import { kindsIn } from "../../scripts/chance.ts";
 

@@ -1,4 +1,4 @@
-// The commands for the keys of the CA against a running service (IDN-38): a new key, and the check of a secret before it is set.
+// The commands for the keys of the CA against a running service (IDN-38): draw a new key, and check a secret before it is set.
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -44,7 +44,7 @@ const check = (keys: unknown, origin = stack.service.base_url) => {
 const drawn = async (use: string): Promise<Entry> => ({ ...JSON.parse((await run("new")).output), use });
 
 describe("npm run ca", () => {
-  test("lets a key be added, and one that was published for a day sign", async () => {
+  test("accepts an added key, and a signing key that was published for a day", async () => {
     const next = await drawn("published");
     expect(next.jwk).toHaveProperty("d");
     expect(await check([current, next])).toEqual({ code: 0, output: "These keys may be set.\n" });
@@ -60,7 +60,7 @@ describe("npm run ca", () => {
     expect(await check(swapped)).toMatchObject({ code: 0 });
   });
 
-  test("refuses a secret without a key that is needed, and says until when", async () => {
+  test("refuses a secret without a key that is needed, and prints until when it is needed", async () => {
     const { code, output } = await check([await drawn("signing")]);
     const { kid } = await thumbprintOf(current);
     expect(code).toBe(1);
@@ -69,12 +69,12 @@ describe("npm run ca", () => {
     );
   });
 
-  test("lets a stolen key be named as revoked, and the next one sign at once", async () => {
+  test("accepts a stolen key as revoked, with the next one signing at once", async () => {
     const { d: _, ...jwk } = current.jwk;
     expect(await check([await drawn("signing"), { jwk, use: "revoked" }])).toMatchObject({ code: 0 });
   });
 
-  test("names no value of a secret that is none, and says what a wrong call would take", async () => {
+  test("repeats no value of an invalid secret, and prints the usage for a wrong call", async () => {
     const bad = await check(JSON.stringify([{ ...current, use: "else" }]));
     expect(bad.code).toBe(2);
     expect(bad.output).toContain("CA_KEYS is not a list");

@@ -1,5 +1,5 @@
-// The Worker's runtime is killed (SIGKILL) behind the commit of a sandbox's new offset, and among what fell due by it (ACC-28): after a restart
-// the minute's sweep records the rest, each row and each event once.
+// The Worker's runtime is killed (SIGKILL) after the commit of a sandbox's new offset, and while due rows are recorded (ACC-28). After a restart the
+// minute's sweep records the rest, each row and each event once.
 import type { DatabaseSync } from "node:sqlite";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { devAccounts } from "../../scripts/chain/anvil.ts";
@@ -14,15 +14,15 @@ const DONE_WITHIN_MS = 1_200_000;
 const SWEEP_MS = 20_000;
 const FOUR_DAYS_S = 4 * 24 * 3_600;
 const AMOUNT = 10_000_000n;
-/** Of tasks, and of intents, for each kill. */
+/** The number of tasks, and of intents, for each kill. */
 const DUE = 40;
-/** The batch of each task and each intent then takes some hundredths of a second. */
+/** Makes the batch of each task and each intent take some hundredths of a second. */
 const STEPS = 60_000;
 
-/** What was recorded when the runtime died. */
+/** The numbers of recorded rows when the runtime died. */
 type Recorded = { readonly moved: number; readonly tasks: number; readonly intents: number };
 const KILLS: readonly (readonly [when: string, reached: (recorded: Recorded) => boolean])[] = [
-  ["behind the commit of the offset", () => true],
+  ["after the commit of the offset", () => true],
   ["among the tasks", ({ tasks }) => tasks >= DUE / 4],
   ["among the intents", ({ intents }) => intents >= DUE / 4],
 ];
@@ -55,7 +55,7 @@ describe("an advance, when the runtime is killed", () => {
     await worker.start();
     let sweptAt = 0;
     const left = async () => {
-      // As each minute does: one whose node answers too late leaves intents to the next.
+      // The minute's trigger: a run whose node answers too late leaves intents to the next.
       if (Date.now() > sweptAt + SWEEP_MS) {
         await fireCron(worker.baseUrl);
         sweptAt = Date.now();
@@ -67,7 +67,7 @@ describe("an advance, when the runtime is killed", () => {
   });
 });
 
-// ---- What falls due ---------------------------------------------------------------------------------------------------
+// ---- The due rows -----------------------------------------------------------------------------------------------------
 
 type Row = Record<string, unknown>;
 const rowsIn = (database: DatabaseSync, text: string, ...values: (string | number)[]): Row[] =>
@@ -85,13 +85,13 @@ async function as(path: string, body: Json, status: number): Promise<Json> {
 }
 
 async function openIntent(): Promise<string> {
-  // The jobs have not read the chain for long.
+  // Fires the cron, because the jobs have not read the chain for a while.
   await fireCron(worker.baseUrl);
   const body = { consumer_did: consumer.did, provider_did: provider.did, amount: "10.00", currency: "USDC" };
   return pick<string>(await as("/v1/payment-intents", body, 201), "intent_id");
 }
 
-/** Open tasks and open intents: one of each was made, and the others are copies of its rows. */
+/** Creates open tasks and open intents: makes one of each, and copies its rows. */
 async function fallDue(): Promise<void> {
   const { rpcUrl, token, contract } = worker.chain;
   const paid = await openIntent();
@@ -132,7 +132,7 @@ const RECORDED = `select
   (select count(*) from tasks where status = 'auto_confirmed') as tasks,
   (select count(*) from payment_intents where status = 'ABANDONED') as intents`;
 
-/** Freezes the runtime of an advance once its offset is committed and so much is recorded, and kills it. Returns what it had recorded. */
+/** Freezes the runtime of an advance once its offset is committed and enough is recorded, and kills it. Returns the recorded numbers. */
 async function killWhere(reached: (recorded: Recorded) => boolean): Promise<Recorded> {
   const [before] = rows(RECORDED) as unknown as [Recorded];
   let [dead, refused] = [false, null as unknown];
@@ -158,7 +158,7 @@ async function killWhere(reached: (recorded: Recorded) => boolean): Promise<Reco
   return left;
 }
 
-// ---- What is at rest --------------------------------------------------------------------------------------------------
+// ---- The state at rest ------------------------------------------------------------------------------------------------
 
 const unrecorded = (): unknown =>
   rows(`select (select count(*) from tasks where status = 'open')
@@ -166,7 +166,7 @@ const unrecorded = (): unknown =>
     "n"
   ];
 
-/** Of each task and each intent of so many advances, all that its end leaves. */
+/** Expects, for each task and each intent of so many advances, everything that its end leaves. */
 function expectOnce(advances: number): void {
   const due = advances * DUE;
   const told = (type: string, id: string) =>

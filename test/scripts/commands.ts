@@ -1,4 +1,4 @@
-// The project's commands as a person runs them: real processes, in the project or in a copy of it.
+// Runs the project's commands as a person does: as real processes, in the project or in a copy of it.
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { cpSync, mkdirSync, mkdtempSync, readdirSync, symlinkSync } from "node:fs";
@@ -15,7 +15,7 @@ export type Command = {
   /** The output so far, of both streams. */
   readonly output: () => string;
   readonly errors: () => string;
-  /** Resolves once the output matches, and rejects where the command ends before. */
+  /** Resolves once the output matches, and rejects if the command ends before. */
   readonly untilOutput: (pattern: RegExp) => Promise<void>;
   readonly ended: Promise<number | null>;
 };
@@ -27,7 +27,7 @@ const COPIED = ["scripts", "src", "migrations", "wrangler.toml", "package.json",
 
 export function launch(file: string, args: readonly string[], { cwd = root, env = {}, uid }: Place = {}): Command {
   const user = uid === undefined ? {} : { uid, gid: uid };
-  // A process group of its own: a signal to it reaches all that the command has started, and nothing of the test.
+  // A separate process group, so that a signal reaches everything that the command has started, but not the test.
   const options = { cwd, env: { ...process.env, ...env }, ...user, detached: true };
   const child = spawn(file, args, { ...options, stdio: ["ignore", "pipe", "pipe"] });
   let output = "";
@@ -70,7 +70,7 @@ export const stepsOf = (command: Command): string[] =>
     .split("\n")
     .flatMap((line) => STEP.exec(line)?.[1] ?? []);
 
-/** Ends the command and what it has started. */
+/** Ends the command and everything that it has started. */
 export async function end(command: Command, signal: NodeJS.Signals = "SIGTERM"): Promise<void> {
   try {
     process.kill(-(command.child.pid ?? 0), signal);
@@ -95,8 +95,8 @@ export const urlsOf = ({ base_url, chains }: ServiceDescription): string[] => [
 ];
 
 /**
- * Keeps the ports of a stack for its next start: the system gives a port to no other program for a minute after its listener has ended a
- * connection (TIME_WAIT).
+ * Keeps the ports of a stack for its next start: for a minute after a listener has ended a connection (TIME_WAIT), the system gives its port to no
+ * other program.
  */
 export async function keepPorts(service: ServiceDescription): Promise<void> {
   for (const url of urlsOf(service)) {
@@ -106,7 +106,7 @@ export async function keepPorts(service: ServiceDescription): Promise<void> {
   }
 }
 
-/** Copies the project into a folder of its own, without some of its packages. */
+/** Copies the project into a separate folder, without some of its packages. */
 export function copyOfProject(...missing: string[]): string {
   const copy = mkdtempSync(join(tmpdir(), "project-"));
   for (const name of COPIED) cpSync(join(root, name), join(copy, name), { recursive: true });
@@ -138,7 +138,7 @@ export async function rpc(url: string, method: string, ...params: unknown[]): Pr
   return ((await response.json()) as { result: unknown }).result;
 }
 
-/** Reads an address and names another host. */
+/** Requests an address under the name of another host. */
 export async function readAs(host: string, url: string): Promise<{ body: string; type: string | undefined }> {
   const asked = request(url, { headers: { Host: host, "X-Forwarded-Host": host } }).end();
   const [answer] = (await once(asked, "response")) as [IncomingMessage];

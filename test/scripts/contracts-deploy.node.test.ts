@@ -1,5 +1,5 @@
-// `npm run contracts:deploy` against local chains with the chain ids of the public ones: what stands afterwards, what is refused, and that
-// a run may end anywhere and be taken up again (CHN-5 to CHN-7).
+// `npm run contracts:deploy` against local chains with the chain ids of the public ones: the deployed state, the refusals, and that a run may end
+// anywhere and be continued by the next (CHN-5 to CHN-7).
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -29,7 +29,7 @@ const TRANSACTIONS = 3;
 const EOA = "--allow-eoa-admin";
 const CONTRACTS = join(root, "src/chain/contracts");
 
-/** A node that goes away once the transaction of that number has its block, before it answers. */
+/** A node that disconnects after the n-th transaction is mined, before it answers. */
 async function leaveAfter({ anvil, client }: Place, last: number): Promise<string> {
   let seen = 0;
   const proxy = await meddleWith(anvil.rpcUrl, async ({ method }, pass) => {
@@ -47,7 +47,7 @@ async function expectTakenUp(place: Place, args: readonly string[], last: number
   expect(taken.output).toMatch(VERIFIED);
   expect(taken.output.match(/^Sent/gm) ?? []).toHaveLength(TRANSACTIONS - last);
   expect(await place.sent()).toBe(TRANSACTIONS);
-  // The addresses follow from the settings alone.
+  // The addresses depend only on the settings.
   expect(entryIn(taken)["authority"]).toBe(creationOf("AccessManager", [place.deployer], SALT).address);
 }
 
@@ -86,12 +86,12 @@ describe.each(NETWORKS)("on %s", (network, chainId, args) => {
     expect(await place.sent()).toBe(0);
   });
 
-  test("a whole run leaves the roles, the delays and the settings, and a second one sends nothing", async () => {
+  test("a complete run sets the roles, the delays and the settings, and a second one sends nothing", async () => {
     const first = await place.run(args);
     expect(first.code, first.output).toBe(0);
     expect(first.output).toMatch(VERIFIED);
     expect(await place.sent()).toBe(TRANSACTIONS);
-    // The keys of the service have no gas yet: all that is left to do (CHN-31).
+    // The keys of the service have no gas yet, which is all that is left to do (CHN-31).
     expect(first.output.match(/^Before the service starts: .*$/gm)).toEqual(
       [
         ["registrar", ROLES_OF.REGISTRAR_ADDRESS],
@@ -120,7 +120,7 @@ describe.each(NETWORKS)("on %s", (network, chainId, args) => {
     expect(await place.sent()).toBe(TRANSACTIONS);
   });
 
-  test.each([1, 2, 3])("is taken up by the next run where the node leaves after transaction %i", async (last) => {
+  test.each([1, 2, 3])("is continued by the next run if the node disconnects after transaction %i", async (last) => {
     const { code } = await place.run(args, { RPC_URL: await leaveAfter(place, last) });
     expect([code, await place.sent()]).toEqual([1, last]);
     await expectTakenUp(place, args, last);
@@ -170,12 +170,12 @@ describe("on base-sepolia", () => {
     rmSync(folder, { recursive: true });
   });
 
-  test("a killed run's transaction that still waits is waited for, and not sent again", async () => {
+  test("a pending transaction of a killed run is awaited, and not sent again", async () => {
     await place.client.setAutomine(false);
     const killed = place.start();
     await killed.untilOutput(/Sent 1 of 3/);
     await end(killed, "SIGKILL");
-    // The next run looks for waiting transactions again and again, and sends none meanwhile.
+    // The next run polls for pending transactions, and sends none meanwhile.
     let looks = 0;
     const { promise: hasLookedTwice, resolve } = Promise.withResolvers<void>();
     const watched = await meddleWith(place.anvil.rpcUrl, async ({ method, params }) => {
@@ -196,12 +196,12 @@ describe("on base-sepolia", () => {
     expect(await place.sent()).toBe(TRANSACTIONS);
   });
 
-  test("the delays may be chosen", async () => {
+  test("the delays are configurable", async () => {
     const delays = ["--wallet-delay-hours", "1", "--payout-delay-hours", "0", "--admin-delay-hours", "2"];
     const { code, output } = await place.run(delays);
     expect(code, output).toBe(0);
     expect(output).toMatch(/setOperationalWallet, setLowThreshold: after 1 h$/m);
-    // Another table than the one that stands is a difference, and changes nothing.
+    // A table that differs from the deployed one is reported, and changes nothing.
     const other = await place.run();
     expect([other.code, other.output]).toEqual([
       1,
@@ -210,7 +210,7 @@ describe("on base-sepolia", () => {
     expect(await place.sent()).toBe(TRANSACTIONS);
   });
 
-  test("who, and what function, was given a role beside the plan is found, also where the node searches few blocks at once", async () => {
+  test("an account or a function with a role outside the plan is found, even if the node searches only few blocks at once", async () => {
     await place.client.mine({ blocks: 20 });
     const first = creationOf("AccessManager", [place.deployer], SALT);
     await send(place.anvil.rpcUrl, place.env["DEPLOYER_KEY"] as Hex, CREATE2_DEPLOYER, first.data);
@@ -250,7 +250,7 @@ describe("on base-sepolia", () => {
     ]);
   });
 
-  test("an authority that was handed over with another contract is left alone", async () => {
+  test("an authority that was handed over with another contract is not changed", async () => {
     await place.run();
     const { code, output } = await place.run(["--fee-recipient", `0x${"b5".repeat(20)}`]);
     expect([code, output]).toEqual([1, expect.stringContaining("was handed over with another contract")]);
@@ -300,7 +300,7 @@ describe("on base-sepolia", () => {
     }
   });
 
-  test("the files for explorers compile to what stands at the addresses that they name", async () => {
+  test("the files for explorers compile to the code at the addresses that they name", async () => {
     const { code, output } = await place.run(["--out", folder]);
     expect(code, output).toBe(0);
     const read = (file: string) => JSON.parse(readFileSync(join(folder, file), "utf8"));
@@ -311,7 +311,7 @@ describe("on base-sepolia", () => {
       expect(solc.version()).toContain(compiler.slice(1));
       const creation = concat([artifacts[name].bytecode, `0x${args}`]);
       const create2 = { opcode: "CREATE2", from: CREATE2_DEPLOYER, salt: SALT, bytecode: creation } as const;
-      // The settlement contract makes the vault first of all.
+      // The settlement contract creates the vault first.
       const create = { from: read("SettlementContract.json").address, nonce: 1n };
       expect(getContractAddress(name === "EscrowVault" ? create : create2)).toBe(address);
     }
@@ -320,8 +320,8 @@ describe("on base-sepolia", () => {
 });
 
 /**
- * The bytecode of a contract of the compiler's input. The compiler takes a minute, so that `npm test` compares the input with that of the artifacts,
- * which `npm run check` compiles.
+ * The bytecode of a contract of the compiler's input. The compiler takes a minute, so `npm test` compares the input with that of the artifacts, which
+ * `npm run check` compiles.
  */
 function compiledFrom(input: StandardInput, contract: string): string | undefined {
   const [file = "", name = ""] = contract.split(":");

@@ -1,4 +1,4 @@
-// What the demo's output says, compared with what the service and the chain know afterwards.
+// Compares the demo's output with the state of the service and the chain afterwards.
 import { decodeFunctionData, type Hex, parseEventLogs } from "viem";
 import { expect } from "vitest";
 import { settlementAbi } from "../../scripts/chain/abi.ts";
@@ -6,7 +6,10 @@ import { clientFor } from "../../scripts/chain/client.ts";
 import type { ServiceDescription } from "../../scripts/stack.ts";
 import { verifyAward } from "../../src/protocol/award.ts";
 
-/** Expects both ratings to have moved with the sale and with the dispute, and the consumer to have fixed wallet, fee, deadline and place of refunds. */
+/**
+ * Expects that the sale and the dispute changed both ratings, and that the consumer fixed the wallet, the fee, the deadline and the address for
+ * refunds.
+ */
 export async function expectPlayed(service: ServiceDescription, output: string): Promise<void> {
   await expectRefunded(service, output);
   const [, sold, lost] = /rating of the provider +unrated → (0\.\d+) → (0\.\d+)$/m.exec(output) ?? [];
@@ -18,7 +21,7 @@ export async function expectPlayed(service: ServiceDescription, output: string):
   expect(decodeFunctionData({ abi: settlementAbi, data: input }).functionName).toBe("settle");
 }
 
-/** In the order in which they are played. */
+/** The steps in the order in which they are played. */
 const DISPUTED = [
   /^✓ POST \/v1\/disputes /m,
   /^✓ POST …\/disputes\/\{id\}\/respond /m,
@@ -34,7 +37,7 @@ const DISPUTED = [
   /^✓ GET {2}\/v1\/agents\/\{did\}\/rating /m,
 ];
 
-/** Expects the service, the published keys and the chain to know the purchase and the dispute that the demo names. */
+/** Expects that the service, the published keys and the chain have the purchase and the dispute that the demo names. */
 export async function expectRefunded(service: ServiceDescription, output: string): Promise<void> {
   const places = DISPUTED.map((step) => output.search(step));
   expect(places.filter((at) => at < 0)).toEqual([]);

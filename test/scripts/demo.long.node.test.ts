@@ -1,4 +1,4 @@
-// The demo on a service that has played it before.
+// The demo on a service on which it was played before.
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

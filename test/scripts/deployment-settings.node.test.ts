@@ -1,4 +1,4 @@
-// What `npm run contracts:deploy` refuses before it asks a node: everything that is missing, misspelt or dangerous, all of it at once.
+// `npm run contracts:deploy` refuses missing, misspelt and dangerous settings before it asks a node, and reports all of them at once.
 import { expect, test } from "vitest";
 import { DeploymentError, readSettings, USAGE } from "../../scripts/chain/deployment/settings.ts";
 import { DELAYS } from "../../scripts/chain/roles.ts";
@@ -32,7 +32,7 @@ function faultsOf(argv: readonly string[], env: NodeJS.ProcessEnv = {}): readonl
   }
 }
 
-test("flags come before variables, and on base the delays are those of production", () => {
+test("flags have precedence over variables, and on base the delays are those of production", () => {
   const settings = readSettings([...BASE, "--registrar", address("b2"), "--dry-run", "--out", "x"], ENV);
   expect(settings).toMatchObject({
     deployer: DEPLOYER,
@@ -43,7 +43,7 @@ test("flags come before variables, and on base the delays are those of productio
   });
 });
 
-test("on base-sepolia a delay may be another one, and is that of production where it is not named", () => {
+test("on base-sepolia a delay may differ, and is that of production if it is not named", () => {
   const { delays } = readSettings([...SEPOLIA, "--wallet-delay-hours", "0"], ENV);
   expect(delays).toEqual({ ...DELAYS, wallet: 0 });
 });
@@ -52,13 +52,13 @@ test.each(["OWNER_ADDRESS", "ADMIN_ADDRESS"] as const)("the fees may go to %s", 
   expect(faultsOf(BASE, { FEE_RECIPIENT_ADDRESS: ENV[cold] })).toEqual([]);
 });
 
-test.each(Object.keys(ENV))("%s has to be there", (variable) => {
+test.each(Object.keys(ENV))("%s is required", (variable) => {
   for (const value of ["", undefined]) {
     expect(faultsOf(SEPOLIA, { [variable]: value })).toEqual([expect.stringMatching(`^${variable} is missing`)]);
   }
 });
 
-test("all that is missing is said at once", () => {
+test("all missing settings are reported at once", () => {
   const none = Object.fromEntries(Object.keys(ENV).map((variable) => [variable, undefined]));
   expect(faultsOf(SEPOLIA, none)).toHaveLength(Object.keys(ENV).length);
 });
@@ -112,7 +112,7 @@ test.each(PAIRS.filter((pair) => !ALLOWED.has(pair.join(" "))))(
   "%s and %s are two addresses, in any case",
   (one, other) => {
     const [first = "", second = ""] = [VARIABLES[one], VARIABLES[other]];
-    // One address, written in two ways.
+    // One address in two spellings.
     const env = { [first]: DEPLOYER_LIKE, [second]: DEPLOYER_LIKE.toLowerCase() };
     expect(faultsOf(BASE, env)).toEqual([expect.stringMatching(/^\S+ and \S+ are one address: name two$/)]);
   },

@@ -1,4 +1,4 @@
-// A chain that stands for a public network, and `npm run contracts:deploy` against it: in this process, or as one of its own.
+// A chain that stands in for a public network, and `npm run contracts:deploy` against it: in this process, or as a separate one.
 import { createServer } from "node:http";
 import { join } from "node:path";
 import type { Hex } from "viem";
@@ -11,7 +11,7 @@ import type { TARGETS } from "../../scripts/chain/deployment/settings.ts";
 import { type Command, launch, root } from "./commands.ts";
 
 const ETHER = 10n ** 18n;
-/** No contracts of the chain know them: nobody has their keys. */
+/** Addresses without keys, which no contract of the chain uses. */
 export const ROLES_OF = {
   OWNER_ADDRESS: `0x${"a0".repeat(20)}`,
   ADMIN_ADDRESS: `0x${"a1".repeat(20)}`,
@@ -28,11 +28,11 @@ export type Place = {
   readonly deployer: Hex;
   readonly token: Hex;
   readonly env: Readonly<Record<string, string>>;
-  /** As a process of its own, which a test may kill. */
+  /** Runs it as a separate process, which a test may kill. */
   readonly start: (args?: readonly string[], env?: NodeJS.ProcessEnv) => Command;
-  /** In this process. */
+  /** Runs it in this process. */
   readonly run: (args?: readonly string[], env?: NodeJS.ProcessEnv) => Promise<Outcome>;
-  /** How many transactions the deployer has in blocks. */
+  /** The number of the deployer's transactions in blocks. */
   readonly sent: () => Promise<number>;
 };
 export type Outcome = { readonly code: number | null; readonly output: string };
@@ -69,10 +69,10 @@ export const entryIn = ({ output }: Outcome): Record<string, unknown> =>
 
 type Call = { readonly id: number; readonly method: string; readonly params?: unknown[] };
 export type Answer = { readonly status?: number; readonly body: string };
-/** The answer in the node's place; null: none, ever; undefined: the node's own. */
+/** The answer instead of the node's. null: it never answers. undefined: the node's own answer. */
 export type Meddler = (call: Call, pass: () => Promise<string>) => Promise<Answer | null | undefined>;
 
-/** A node in front of a node. */
+/** Starts a proxy in front of a node. */
 export async function meddleWith(rpcUrl: string, meddle: Meddler): Promise<{ url: string; close: () => void }> {
   const server = createServer(async (request, response) => {
     let body = "";
@@ -96,7 +96,7 @@ export async function meddleWith(rpcUrl: string, meddle: Meddler): Promise<{ url
   return { url: `http://127.0.0.1:${port}`, close };
 }
 
-/** The node's own refusal of a call. */
+/** An error answer as the node itself gives it. */
 export const refusal = ({ id }: Call, code: number, message: string): Answer => ({
   body: JSON.stringify({ jsonrpc: "2.0", id, error: { code, message } }),
 });

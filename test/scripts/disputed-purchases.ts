@@ -1,5 +1,5 @@
-// What the test of killed refunds has beside the kills: purchases that are disputed, what gives their money back, what chain and database then
-// have of each, and which call a request of the Worker is about.
+// Helpers for the test of killed refunds: disputed purchases, the acts that refund them, the state of each on the chain and in the database, and the
+// contract call that a request of the Worker makes.
 import { decodeFunctionData, type Hex, parseTransaction } from "viem";
 import { generatePrivateKey, privateKeyToAddress } from "viem/accounts";
 import { authorityAbi, settlementAbi, tokenAbi } from "../../scripts/chain/abi.ts";
@@ -28,15 +28,15 @@ export type Purchase = {
   readonly transactionId: string;
   readonly disputeId: string;
   readonly key: Hex;
-  /** Where refunds of it go; nothing else does. */
+  /** The address for its refunds, which receives nothing else. */
   readonly wallet: Hex;
-  /** What the vault held before anything was given back: base units. */
+  /** The vault's balance before any refund, in base units. */
   readonly held: number;
 };
 
 // ---- Purchases --------------------------------------------------------------------------------------------------------
 
-/** A new provider, of whom one buys for a hundred and disputes the amount. */
+/** Creates a provider, buys from it for a hundred, and disputes the amount. */
 export async function disputed(worker: KillableWorker, consumer: Agent, amount: string): Promise<Purchase> {
   const provider = await worker.agent("PROVIDER");
   const { network, rpcUrl, token, contract } = worker.chain;
@@ -66,7 +66,7 @@ async function as(worker: KillableWorker, agent: Agent, path: string, body: Json
     const reply = await send(worker.baseUrl, sent, await agentHeaders(agent, sent));
     if (reply.status === status) return JSON.parse(reply.text) as Json;
     if (reply.status !== 503) throw new Error(`${path} answered ${reply.status}: ${reply.text}`);
-    // The jobs have not read the chain for long.
+    // Fires the cron, because the jobs have not read the chain for a while.
     await fireCron(worker.baseUrl);
   }
 }
@@ -76,7 +76,7 @@ export async function toArbiter({ manage }: KillableWorker, { disputeId }: Purch
   await manage(`/v1/disputes/${disputeId}/escalate`, {}, 200);
 }
 
-/** All that is disputed. */
+/** Awards the whole disputed amount. */
 export const award = ({ operate }: KillableWorker, { disputeId }: Purchase): Promise<Json> =>
   operate(`/v1/operator/disputes/${disputeId}/resolve`, { resolution: "upheld", reason: "Nothing came." }, 200);
 
@@ -91,7 +91,7 @@ export async function deposit({ chain }: KillableWorker, { provider }: Purchase,
   await depositEscrow(rpcUrl, buyer.privateKey, into);
 }
 
-/** By the provider's own wallet. Resolves once it is mined. */
+/** Refunds an amount from the provider's own wallet. Resolves once it is mined. */
 export async function giveBack(worker: KillableWorker, one: Purchase, amount: bigint): Promise<void> {
   const { rpcUrl, token, contract } = worker.chain;
   const { privateKey, address } = operational;
@@ -114,7 +114,7 @@ export async function giveBack(worker: KillableWorker, one: Purchase, amount: bi
   await write(rpcUrl, privateKey, call);
 }
 
-// ---- What there is of one ---------------------------------------------------------------------------------------------
+// ---- The state of a refund --------------------------------------------------------------------------------------------
 
 export function rows(worker: KillableWorker, text: string, ...values: (string | number)[]): Json[] {
   using database = worker.database("d1", "disputes");
@@ -130,7 +130,9 @@ export const heldBy = async (worker: KillableWorker, { did }: Agent): Promise<nu
 const view = ({ chain }: KillableWorker, functionName: "escrowBalance" | "reserveOf", args: readonly [Hex, Hex]) =>
   clientFor(chain.rpcUrl).readContract({ address: chain.contract, abi: settlementAbi, functionName, args });
 
-/** What the chain has of it, in base units: the parts that the vault paid, those that wait for a block, and what came and is kept. */
+/**
+ * Reads its state on the chain, in base units: the parts that the vault paid, the parts that wait for a block, the received amount, and the reserve.
+ */
 export async function onChain(worker: KillableWorker, { provider, key, wallet }: Purchase) {
   const { rpcUrl, contract: address, token } = worker.chain;
   const client = clientFor(rpcUrl);
@@ -155,7 +157,7 @@ export async function onChain(worker: KillableWorker, { provider, key, wallet }:
   };
 }
 
-/** What the database has of its refund: the dispute, the award's payout, the escrow, and what the provider gave back itself. */
+/** Reads its refund in the database: the dispute, the award's payout, the escrow, and the provider's own refund. */
 export function recorded(worker: KillableWorker, { disputeId, key, provider: { did } }: Purchase): Json {
   using database = worker.database("d1", "disputes");
   const one = (text: string, value: string) => database.prepare(text).get(value);
@@ -168,7 +170,7 @@ export function recorded(worker: KillableWorker, { disputeId, key, provider: { d
   };
 }
 
-/** All that a refund leaves, and what was told of it. */
+/** Reads everything that a refund leaves, including its events. */
 export async function endOf(worker: KillableWorker, one: Purchase): Promise<Json> {
   const { did } = one.provider;
   const lines = rows(
@@ -182,7 +184,7 @@ export async function endOf(worker: KillableWorker, one: Purchase): Promise<Json
       where object ->> 'dispute_id' = ? order by seq`,
     one.disputeId,
   ).map(({ said }) => String(said));
-  // Of which part it was is told by the contract's events.
+  // The contract's events show which part it was.
   const { wanted: _part, ...found } = recorded(worker, one);
   return {
     ...found,
@@ -190,14 +192,14 @@ export async function endOf(worker: KillableWorker, one: Purchase): Promise<Json
     held: await heldBy(worker, one.provider),
     sum: lines.reduce((sum, { amount }) => sum + Number(amount), 0),
     payouts: lines.filter(({ kind }) => kind === "payout").map(({ amount }) => -Number(amount)),
-    // Whether a transaction was seen waiting depends on the instant.
+    // Timing decides whether a transaction was seen while it waited.
     told: told.filter((said) => !said.includes(" sent ")),
     twice: rows(worker, "select type, object from events group by type, object having count(*) > 1"),
     alerts: rows(worker, "select kind, subject, message from alerts where kind <> 'arbitration_waiting'"),
   };
 }
 
-/** A minute's jobs, where everything that waits for its next look is due. */
+/** Runs a minute's jobs after making everything that waits for its next check due. */
 export async function minute(worker: KillableWorker): Promise<void> {
   const now = Date.now();
   const later = "status = 'waiting' and kind in ('payout', 'reserve') and next_check_at > ?";
@@ -209,7 +211,7 @@ export async function minute(worker: KillableWorker): Promise<void> {
 
 type Called = { readonly name: string; readonly args: readonly unknown[] };
 
-/** The function of the contract that a request is about, also where it goes through the authority. */
+/** The contract function that a request calls, even if the call goes through the authority. */
 export function calledBy({ method, params }: RpcCall): Called | null {
   if (method === "eth_sendRawTransaction") return calledIn(parseTransaction(params[0] as Hex).data);
   const { data } = (params[0] ?? {}) as { data?: Hex };
@@ -222,7 +224,7 @@ function calledIn(data: Hex | undefined): Called | null {
     const { functionName: name, args = [] } = decodeFunctionData({ abi: [...settlementAbi, ...authorityAbi], data });
     return name === "execute" ? calledIn(args[1] as Hex) : { name, args };
   } catch {
-    // Of another contract.
+    // A call of another contract.
     return null;
   }
 }

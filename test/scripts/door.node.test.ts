@@ -1,4 +1,4 @@
-// The public port of the local service, which is bound before there is anything to pass connections on to.
+// The public port of the local service, which is bound before there is a Worker to pass connections on to.
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Server } from "node:net";
 import { text } from "node:stream/consumers";
@@ -16,7 +16,7 @@ async function door(wanted = 0): Promise<Door> {
   return opened;
 }
 
-/** Answers, once the client has said all, with a name and what it has heard. */
+/** Starts a server that answers with its name and the client's text, once the client has finished. */
 async function serverNamed(name: string): Promise<number> {
   const server = createServer({ allowHalfOpen: true }, async (socket) => {
     socket.end(`${name} heard ${await text(socket)}`);
@@ -44,16 +44,16 @@ test("a door leads to another port from then on", async () => {
   expect(await ask(port, long)).toBe(`the second heard ${long}`);
 });
 
-test("a connection ends where nothing listens behind the door", async () => {
+test("a connection ends if nothing listens at the port to which the door leads", async () => {
   const { port, leadTo } = await door();
-  // No program of this machine may listen there without its administrator.
+  // Only an administrator could start a program that listens there.
   leadTo(1);
   const socket = connect({ port, host: "127.0.0.1" }).on("error", () => undefined);
   await once(socket, "close");
   expect(socket.bytesRead).toBe(0);
 });
 
-test("a closed door ends its connections, also those that wait", async () => {
+test("a closed door ends its connections, including those that wait", async () => {
   const { port, close } = await openDoor(0, "");
   const socket = connect({ port, host: "127.0.0.1" }).on("error", () => undefined);
   await once(socket, "connect");
@@ -63,7 +63,7 @@ test("a closed door ends its connections, also those that wait", async () => {
   expect(socket.destroyed).toBe(true);
 });
 
-test("a port that is taken is refused with the option that names another", async () => {
+test("a port that is in use is refused with the option that names another", async () => {
   const { port } = await door();
   const refusal = `port ${port} is in use: choose another with --port <n>; 0 picks a free one`;
   await expect(openDoor(port, "--port <n>")).rejects.toThrow(refusal);

@@ -1,6 +1,6 @@
-// The Worker's runtime is killed (SIGKILL) among facilitations that run at once (FAC-11, FAC-13): with the node being asked, after its answer,
-// inside the batch, and after it before the answer. After each restart the clients ask again, with the same proof or a fresh one, and may be
-// hit again. Each payment is settled once, and each event is written once.
+// The Worker's runtime is killed (SIGKILL) during concurrent facilitations (FAC-11, FAC-13): while the node is asked, after its answer, inside the
+// batch, and after the batch before the answer. After each restart the clients ask again, with the same proof or a fresh one, and may be killed
+// again. Each payment is settled once, and each event is written once.
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { settlementAbi } from "../../scripts/chain/abi.ts";
 import { devAccounts } from "../../scripts/chain/anvil.ts";
@@ -14,12 +14,12 @@ import { PROOF_WINDOW_SECONDS, SECOND_MS } from "../../src/core/limits.ts";
 import type { RpcCall } from "./held-node.ts";
 import { isWritten, type KillableWorker, seededNumbers, slowDown, startKillable } from "./killable-worker.ts";
 
-/** How far a facilitation had come when its runtime died. */
+/** The point that a facilitation had reached when its runtime died. */
 const POINTS = ["asking the node", "answered by the node", "inside the batch", "after the batch"] as const;
 type Point = (typeof POINTS)[number];
 type Fate = Point | "before the node" | "answered";
 
-/** What a kill waits for, in turn: one facilitation at each of these points at the same instant. */
+/** Each kill waits, in turn, for one facilitation at each of these points at the same instant. */
 const AIMS: readonly (readonly Point[])[] = [
   ["asking the node"],
   ["answered by the node", "inside the batch"],
@@ -29,16 +29,16 @@ const AIMS: readonly (readonly Point[])[] = [
 const PURCHASES = 500;
 const KILLS = 40;
 const EACH = Math.ceil(PURCHASES / KILLS);
-/** Further kills, where a busy machine has missed a point. */
+/** Further kills, if a busy machine has missed a point. */
 const MORE_KILLS = 12;
 const MOST = PURCHASES + MORE_KILLS * EACH;
 const AMOUNT = 10_000_000n;
-/** A batch then takes some hundredths of a second. */
+/** Makes a batch take some hundredths of a second. */
 const STEPS = 60_000;
 
 const random = seededNumbers();
 
-/** Two forms, and proofs of three kinds; those that are bound to the provider are presented again as they are. */
+/** Two forms, and proofs of three kinds. Proofs that are bound to the provider are presented again unchanged. */
 const WAYS = ["bound proof", "consumer", "provider", "payment, bound proof"] as const;
 type Way = (typeof WAYS)[number];
 type Proof = { readonly headers: Record<string, string>; readonly madeAt: number };
@@ -121,7 +121,7 @@ const aimOf = (kill: number): readonly Point[] => itemOf(AIMS, kill);
 
 // ---- Purchases --------------------------------------------------------------------------------------------------------
 
-/** Opened and paid. */
+/** Opens and pays intents. */
 async function buy(count: number, before: number): Promise<Purchase[]> {
   const { rpcUrl, token, contract } = worker.chain;
   const bought: Purchase[] = [];
@@ -131,7 +131,7 @@ async function buy(count: number, before: number): Promise<Purchase[]> {
     const sent = { method: "POST", path: "/v1/payment-intents", body };
     const open = async () => send(worker.baseUrl, sent, await agentHeaders(consumer, sent));
     let opened = await open();
-    // The jobs have not read the chain for long.
+    // Fires the cron, because the jobs have not read the chain for a while.
     while (opened.status === 503) {
       await fireCron(worker.baseUrl);
       opened = await open();
@@ -159,7 +159,7 @@ const itemOf = <T>(items: readonly T[], n: number): T => {
 
 type Answer = { readonly status: number; readonly body: Json };
 
-/** One call; throws where the runtime dies before its answer. */
+/** Makes one call. Throws if the runtime dies before its answer. */
 async function facilitate(purchase: Purchase): Promise<Answer> {
   const { consumer, intentId, txHash, way } = purchase;
   const { network } = worker.chain;
@@ -180,7 +180,7 @@ async function headersFor(purchase: Purchase, sent: { method: string; path: stri
   return purchase.proof.headers;
 }
 
-/** A chain that a busy machine could not ask is asked again; a proof that was never used within its time is made anew. Nothing else is refused. */
+/** Repeats the call if a busy machine could not ask the chain, and makes a new proof if the old one expired unused. Expects no other refusal. */
 async function untilAnswered(purchase: Purchase): Promise<void> {
   for (;;) {
     const { status, body } = await facilitate(purchase);
@@ -196,13 +196,13 @@ async function untilAnswered(purchase: Purchase): Promise<void> {
 
 // ---- The kill ---------------------------------------------------------------------------------------------------------
 
-/** Starts all at once, and kills the runtime at the instant that is aimed at, after some of them are done. Returns how far each had come. */
+/** Starts all at once, and kills the runtime at the intended point, after some of them are done. Returns how far each had come. */
 async function killAmong(purchases: readonly Purchase[], aim: readonly Point[]): Promise<Fate[]> {
   const node = new Map<string, Point>();
   const mark = (at: Point) => (calls: readonly RpcCall[]) => {
     for (const { params } of calls) if (typeof params[0] === "string") node.set(params[0], at);
   };
-  // So long that some are still asking when half of them are done.
+  // Long enough that some still ask when half of them are done.
   const within = aim.includes("asking the node") ? 1_500 : 60;
   const [asking, answered] = [mark("asking the node"), mark("answered by the node")];
   worker.node.gate({
@@ -241,7 +241,7 @@ async function killAmong(purchases: readonly Purchase[], aim: readonly Point[]):
   return fates;
 }
 
-/** How far each has come, in a runtime that is frozen. */
+/** Finds how far each has come, in a frozen runtime. */
 function lookAt(purchases: readonly Purchase[], node: ReadonlyMap<string, Point>): Fate[] {
   using database = worker.database("d1", "transactions", 0);
   const settled = new Set(rows(database, "select intent_id from transactions").map((row) => row["intent_id"]));
@@ -249,12 +249,12 @@ function lookAt(purchases: readonly Purchase[], node: ReadonlyMap<string, Point>
     if (answer !== null) return "answered";
     return settled.has(intentId) ? "after the batch" : (node.get(txHash) ?? "before the node");
   });
-  // One of those that wait for the database; the others' batches come after it.
+  // The batch belongs to one of those that wait for the database; the batches of the others come after it.
   const waiting = fates.indexOf("answered by the node");
   return waiting >= 0 && isWritten(database) ? fates.with(waiting, "inside the batch") : fates;
 }
 
-// ---- What is at rest --------------------------------------------------------------------------------------------------
+// ---- The state at rest ------------------------------------------------------------------------------------------------
 
 type Database = ReturnType<KillableWorker["database"]>;
 const rows = (database: Database, text: string, ...values: string[]): Json[] =>
@@ -266,7 +266,7 @@ function principalOf({ did }: Agent): string {
   return String(rows(database, "select principal_id from agents where did = ?", did)[0]?.["principal_id"]);
 }
 
-/** Everything that a facilitation leaves, once for each payment. */
+/** Expects everything that a facilitation leaves, once for each payment. */
 function expectOnce(purchases: readonly Purchase[]): void {
   using database = worker.database("d1", "transactions");
   const count = (text: string, ...values: string[]) => Number(rows(database, text, ...values)[0]?.["n"]);
@@ -307,7 +307,7 @@ function expectOnce(purchases: readonly Purchase[]): void {
     tasks: total,
     holds: 0,
     reached: 1,
-    // The delegator's window counts what its delegate has spent.
+    // The delegator's window counts the spending of its delegate.
     purses: [total, ofDelegate(purchases)].map((n) => [{ settled: n * Number(AMOUNT), open: 0 }]),
     spent: [total, ofDelegate(purchases)],
   });
@@ -316,7 +316,7 @@ function expectOnce(purchases: readonly Purchase[]): void {
 const ofDelegate = (purchases: readonly Purchase[]): number =>
   purchases.filter(({ consumer }) => consumer === consumers[1]).length;
 
-/** An answer that was lost is the answer that is given afterwards, also under a fresh proof. */
+/** Expects that a lost answer equals the later one, even under a fresh proof. */
 async function expectSameAnswers(purchases: readonly Purchase[]): Promise<void> {
   for (const purchase of purchases) {
     const { status, body } = await facilitate({ ...purchase, proof: null });
@@ -324,7 +324,7 @@ async function expectSameAnswers(purchases: readonly Purchase[]): Promise<void> 
   }
 }
 
-/** What counts of the vault, its lines, and what the contract says of it are one. */
+/** Expects that the vault's balance that counts, its lines, and the contract's balance are equal. */
 async function expectVault(settlements: number): Promise<void> {
   const { rpcUrl, contract, token } = worker.chain;
   await fireCron(worker.baseUrl);
@@ -342,7 +342,7 @@ async function expectVault(settlements: number): Promise<void> {
     const [escrow] = rows(database, "select balance, state from escrows where did = ?", provider.did);
     return { ...parts, ...lines, ...escrow };
   };
-  // Once the vault has reached its threshold, settlements put nothing into it; each has its line.
+  // Once the vault has reached its threshold, settlements add nothing to it, but each has its line.
   const parts = Number(counted().parts);
   const expected = { parts, lines: settlements, n: parts, paid: held, held, balance: held, state: "ACTIVE" };
   await expect.poll(counted, { timeout: 1_200_000 }).toEqual(expected);

@@ -1,10 +1,10 @@
-// A proxy in front of a local node, in the process of a test: it tells how far each request has come, and may hold it.
+// A proxy in front of a local node, in the process of a test. It reports how far each request has come, and may hold it.
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
 
 export type RpcCall = { readonly method: string; readonly params: readonly unknown[] };
-/** What happens as a request arrives, once the node has answered it, and once the answer is sent. A promise holds it. */
+/** Called when a request arrives, once the node has answered it, and once the answer is sent. A returned promise holds the request. */
 export type Gates = {
   readonly arrived?: (calls: readonly RpcCall[]) => unknown;
   readonly answered?: (calls: readonly RpcCall[]) => unknown;
@@ -12,7 +12,7 @@ export type Gates = {
 };
 export type HeldNode = {
   readonly url: string;
-  /** Takes the place of the gates before. */
+  /** Replaces the present gates. */
   readonly gate: (gates: Gates) => void;
   readonly stop: () => void;
 };
@@ -20,7 +20,7 @@ export type HeldNode = {
 export async function startHeldNode(rpcUrl: string): Promise<HeldNode> {
   let gates: Gates = {};
   const server = createServer(async (request, response) => {
-    // A request is worked by the gates that it met first: what is held for a runtime that has died stays so.
+    // A request keeps the gates that it met first, so a request that is held for a dead runtime stays held.
     const own = gates;
     const body = await text(request);
     const parsed = JSON.parse(body) as RpcCall | RpcCall[];

@@ -1,5 +1,5 @@
-// The Worker on a chain of its own, in the process of a test, which freezes its runtime, looks at what is there, and kills it: what was seen
-// is then exactly what was there at its death. The chain goes on meanwhile, as a real one does.
+// The Worker on a separate chain, in the process of a test, which freezes its runtime, reads the state, and kills it: the state that was read is
+// exactly the state at its death. The chain goes on meanwhile, as a real one does.
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -18,24 +18,24 @@ import { databaseWith, runtimeBelow } from "./runtime-kill.ts";
 
 export type KillableWorker = {
   readonly baseUrl: string;
-  /** Between the Worker and the chain. */
+  /** The proxy between the Worker and the chain. */
   readonly node: HeldNode;
   /** The chain itself. */
   readonly chain: { readonly network: string; readonly rpcUrl: string; readonly contract: Hex; readonly token: Hex };
   readonly database: (kind: "d1" | "do", table: string, waitMs?: number) => DatabaseSync;
-  /** The signal is sent at once, and arrives a little later. */
+  /** Resolves when the runtime has stopped: the signal is sent at once, and arrives a little later. */
   readonly freeze: () => Promise<void>;
   readonly thaw: () => void;
   readonly kill: () => Promise<void>;
   /**
-   * On the state that is there. The queue of a local runtime dies with it, and a job whose parts are lost begins anew after five minutes
-   * (JOB-5), which pass at once here.
+   * Starts on the existing state. The queue of a local runtime dies with it, and a job whose parts are lost starts again after five minutes (JOB-5),
+   * which pass at once here.
    */
   readonly start: () => Promise<void>;
   readonly close: () => Promise<void>;
-  /** A call of the platform; throws where it is answered otherwise. */
+  /** A call of the platform. Throws if it is answered with another status. */
   readonly manage: (path: string, body: Json, status: number) => Promise<Json>;
-  /** A call of the operator, likewise. */
+  /** A call of the operator. Throws if it is answered with another status. */
   readonly operate: (path: string, body: Json, status: number) => Promise<Json>;
   readonly agent: (role: "PROVIDER" | "CONSUMER", more?: Json) => Promise<Agent>;
 };
@@ -104,7 +104,7 @@ export async function startKillable(): Promise<KillableWorker> {
   };
 }
 
-/** Registrar and arbiter sign as the accounts to which the local chain has given their roles, and which have gas. */
+/** The registrar and the arbiter sign with the accounts to which the local chain gave their roles, and which have gas. */
 function withOwnKeys(secrets: Secrets): Secrets {
   const { registrar, arbiter } = roleAccounts();
   const keyOf = ({ address, privateKey }: typeof registrar) => ({ address, private_key: privateKey });
@@ -113,7 +113,7 @@ function withOwnKeys(secrets: Secrets): Secrets {
 
 let named = 0;
 
-/** An ACTIVE agent of a principal of its own, unless `more` names one. */
+/** Registers an ACTIVE agent under a new principal, unless `more` names one. */
 async function registerAgent(manage: KillableWorker["manage"], role: string, more: Json): Promise<Agent> {
   const name = `${role} ${++named}`;
   const owner = {
@@ -139,7 +139,7 @@ async function registerAgent(manage: KillableWorker["manage"], role: string, mor
   return { name, did, certificate: pick(credentials, "certificate"), key };
 }
 
-/** True while a process is in the middle of a batch on the database. For a frozen runtime: it would refuse a batch that comes meanwhile. */
+/** True while a process is in the middle of a batch on the database. Only for a frozen runtime, whose own later batches it would refuse. */
 export function isWritten(database: DatabaseSync): boolean {
   try {
     database.exec("begin immediate");
@@ -151,13 +151,13 @@ export function isWritten(database: DatabaseSync): boolean {
   return false;
 }
 
-/** Each change of that kind takes so long that its batch can be met in its middle. */
+/** Makes each change of this kind slow enough that a test can find its batch half done. */
 export function slowDown(database: DatabaseSync, change: string, steps: number): void {
   const count = `with recursive counted (n) as (select 1 union all select n + 1 from counted where n < ${steps}) select n from counted`;
   database.exec(`create trigger slow_down after ${change} begin select count(*) from (${count}); end`);
 }
 
-/** Numbers from 0 to 1, the same in each run (mulberry32). */
+/** Numbers from 0 to 1 that repeat in each run (mulberry32). */
 export function seededNumbers(seed = 20_270_301): () => number {
   let state = seed;
   return () => {

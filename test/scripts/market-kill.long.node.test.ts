@@ -1,6 +1,6 @@
-// The Worker's runtime is killed (SIGKILL) at each step of opening a market and of changing its wallet and threshold (MKT-8, CHN-14, CHN-16):
-// after a restart the client's repeated call, or the minute's job, ends it. The contract has the wallet and the threshold, and was called once
-// for each; the registrar's nonces have no gap.
+// The Worker's runtime is killed (SIGKILL) at each step of opening a market and of changing its wallet and threshold (MKT-8, CHN-14, CHN-16). After a
+// restart the client's repeated call, or the minute's job, completes it. The contract has the wallet and the threshold, and was called once for each;
+// the registrar's nonces have no gap.
 import { type Hex, parseEventLogs, parseTransaction } from "viem";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { devAccounts } from "../../scripts/chain/anvil.ts";
@@ -16,7 +16,7 @@ import type { Gates, RpcCall } from "./held-node.ts";
 import { type KillableWorker, slowDown, startKillable } from "./killable-worker.ts";
 
 const ENDS_WITHIN_MS = 1_200_000;
-/** The batch that opens a market then takes some tenths of a second. */
+/** Makes the batch that opens a market take some tenths of a second. */
 const STEPS = 200_000;
 const TWO_MINUTES_MS = 120_000;
 const BASE = 15_000_000;
@@ -26,7 +26,7 @@ const [payer, FIRST, SECOND] = [devAccounts()[9], wallets[8] ?? "0x", wallets[7]
 if (!payer) throw new Error("anvil has no accounts");
 const registrar = roleAccounts().registrar.address;
 
-/** Where a request of the Worker is when the runtime dies: it has not left for the node, or its answer has not come back, or has. */
+/** The state of a Worker's request when the runtime dies: it has not left for the node, its answer has not come back, or it has. */
 type Step = { readonly method: string; readonly at: keyof Gates; readonly behind?: string };
 type How = "the client's repeated call" | "the minute's job";
 type Killed = readonly [when: string, step: Step, how: How];
@@ -75,7 +75,7 @@ describe("a market, when the runtime is killed while it is opened", () => {
 });
 
 describe("a wallet and a threshold, when the runtime is killed between the two", () => {
-  // A job that an earlier test has begun would set the threshold by itself.
+  // A job that an earlier test has started would set the threshold itself.
   beforeAll(async () => {
     await worker.kill();
     await worker.start();
@@ -89,7 +89,7 @@ describe("a wallet and a threshold, when the runtime is killed between the two",
       "the client's repeated call",
     ],
   ];
-  // The job of this one would set the threshold of a later one by itself.
+  // The job of this case would set the threshold of a later case.
   const last: Killed = [
     "before the threshold is sent",
     { method: "eth_sendRawTransaction", at: "arrived", behind },
@@ -102,7 +102,7 @@ describe("a wallet and a threshold, when the runtime is killed between the two",
       await open(did, FIRST);
       const wanted = await rate(provider);
       await killAt(step, () => open(did, SECOND));
-      // The contract has the wallet alone.
+      // The contract has only the wallet yet.
       if (step.at === "arrived") await expectSplit(did, { wallet: SECOND, threshold: BASE });
       expect(marketOf(did)).toMatchObject({ status: "PROVISIONING" });
       await worker.start();
@@ -132,7 +132,7 @@ async function open(did: string, operational_wallet: string): Promise<Json> {
   return pick(await worker.manage(`/v1/agents/${did}/scope/authorized_markets`, { markets }, 200), "markets.0");
 }
 
-/** A purchase that its consumer confirms moves the provider's rating, and with it the threshold that the contract does not have yet. */
+/** Makes a purchase that its consumer confirms, which changes the provider's rating and so the threshold, which the contract does not have yet. */
 async function rate(provider: Agent): Promise<number> {
   const { rpcUrl, token, contract } = worker.chain;
   const consumer = await worker.agent("CONSUMER");
@@ -167,7 +167,7 @@ async function rate(provider: Agent): Promise<number> {
 
 // ---- The kill ---------------------------------------------------------------------------------------------------------
 
-/** Notes every transaction that is sent; `gates` come after that. */
+/** Records every transaction that is sent, and then calls `gates`. */
 function watch({ arrived, ...gates }: Gates): void {
   worker.node.gate({
     ...gates,
@@ -185,14 +185,14 @@ function note(raw: Hex): void {
 
 const has = (calls: readonly RpcCall[], wanted: string): boolean => calls.some(({ method }) => method === wanted);
 
-/** Kills the runtime when a request is at the step. What has not left for the node by then never does. */
+/** Kills the runtime when a request is at the step. A request that has not left for the node by then never does. */
 async function killAt({ method, at, behind }: Step, act: () => Promise<unknown>): Promise<void> {
   const met = Promise.withResolvers<void>();
   let waiting = behind === undefined;
   const onGate = (calls: readonly RpcCall[]) => {
     if (!waiting || !has(calls, method)) return;
     waiting = false;
-    // Before the runtime can go on.
+    // Freezes the runtime before it can go on.
     void worker.freeze().then(met.resolve);
     return at === "passed" ? undefined : new Promise<never>(() => undefined);
   };
@@ -219,7 +219,7 @@ async function bringBack(did: string, wallet: string, how: How): Promise<void> {
   }
 }
 
-/** A market that has waited for a minute is taken up by the job. */
+/** Makes the market wait for more than a minute, so that the job continues it. */
 function letWait(did: string): void {
   using database = worker.database("d1", "agent_markets");
   database
@@ -227,7 +227,7 @@ function letWait(did: string): void {
     .run(TWO_MINUTES_MS, did);
 }
 
-// ---- What is at rest --------------------------------------------------------------------------------------------------
+// ---- The state at rest ------------------------------------------------------------------------------------------------
 
 function rows(table: string, text: string, ...values: string[]): Json[] {
   using database = worker.database("d1", table);
@@ -237,7 +237,7 @@ function rows(table: string, text: string, ...values: string[]): Json[] {
 const marketOf = (did: string): Json | undefined =>
   rows("agent_markets", "select * from agent_markets where did = ?", did)[0];
 
-/** How often the platform was told that the market is open. */
+/** The number of events that reported the market as open. */
 const opened = (did: string): number =>
   rows("events", "select 1 from events where agent_did = ? and type = 'market.provisioned'", did).length;
 
@@ -257,7 +257,7 @@ async function expectSplit(did: string, { wallet, threshold }: Wanted): Promise<
   expect(escrow).toEqual({ threshold, chain_threshold: threshold });
 }
 
-/** How often the contract was called for each, by its events. */
+/** The number of calls for each, by the contract's events. */
 async function eventsOf(did: string): Promise<Record<string, number>> {
   const { rpcUrl, contract: address } = worker.chain;
   const logs = await clientFor(rpcUrl).getLogs({ address, fromBlock: 0n });
@@ -274,7 +274,7 @@ async function eventsOf(did: string): Promise<Record<string, number>> {
 
 const minedBy = (): Promise<number> => clientFor(worker.chain.rpcUrl).getTransactionCount({ address: registrar });
 
-/** Each nonce was sent, for one call, and is in a block: none waits, and none is left out. */
+/** Expects that each nonce was sent for one call and is in a block: none waits, and none is skipped. */
 async function expectNonces(): Promise<void> {
   const nonces = [...sent.keys()].toSorted((a, b) => a - b);
   expect(nonces).toEqual(Array.from({ length: await minedBy() }, (_, nonce) => nonce));

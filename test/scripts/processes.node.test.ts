@@ -1,11 +1,11 @@
-// Child processes that cannot outlive their parent, even where that is killed.
+// Child processes cannot outlive their parent, even if it is killed.
 import { once } from "node:events";
 import { type AddressInfo, createServer, type Socket } from "node:net";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { type Command, launch, root } from "./commands.ts";
 
-/** Connects, so that the server sees its end. */
+/** Connects, so that the server sees when the child ends. */
 const CHILD = "require('node:net').connect(Number(process.argv[1]), '127.0.0.1')";
 
 const parentOf = (children: number, port: number, then: string): string => `

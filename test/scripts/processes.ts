@@ -17,13 +17,13 @@ export function descendantsOf(pid: number): number[] {
   return below(pid);
 }
 
-/** Those that still run. One that has ended and waits to be collected by init does not. */
+/** The processes that still run. A process that has ended, but that init has not collected yet, does not. */
 export function stillRunning(pids: readonly number[]): number[] {
   const running = new Set(processes().flatMap((one) => (isZombie(one) ? [] : [one.pid])));
   return pids.filter((pid) => running.has(pid));
 }
 
-/** Processes that have a text in their command line. */
+/** Processes whose command line contains a text. */
 export const runningWith = (text: string): number[] =>
   processes().flatMap((one) => (!isZombie(one) && nameOf(one.pid).includes(text) ? [one.pid] : []));
 
@@ -40,7 +40,7 @@ const nameOf = (pid: number): string =>
     ? read(`/proc/${pid}/cmdline`).replaceAll("\0", " ")
     : execFileSync("ps", ["-o", "command=", "-p", String(pid)], { encoding: "utf8" });
 
-/** Waits until a process listens on loopback, and returns its port: for a program that binds a free one and does not tell it. */
+/** Waits until a process listens on loopback, and returns its port, for a program that binds a free port and does not print it. */
 export async function untilListening({ child, output }: Command): Promise<number> {
   for (;;) {
     const port = portOf(child.pid ?? 0);
@@ -80,7 +80,7 @@ export async function untilStopped(pid: number): Promise<void> {
   while (statesOf(pid).some((state) => !state.startsWith("T"))) await setImmediate();
 }
 
-/** The state of each thread, or of the whole process where the system has no /proc. */
+/** The state of each thread, or of the whole process if the system has no /proc. */
 function statesOf(pid: number): string[] {
   if (!hasProc) return processes().flatMap((one) => (one.pid === pid ? [one.state] : []));
   return namesIn(`/proc/${pid}/task`).map((thread) => statIn(`/proc/${pid}/task/${thread}/stat`).state);
@@ -101,7 +101,7 @@ function processes(): Process[] {
     .filter(({ state }) => state !== "");
 }
 
-/** Without a state where the process has gone. */
+/** Returns an empty state if the process is gone. */
 function statIn(file: string): Omit<Process, "pid"> {
   const stat = read(file);
   // pid (name, which may hold anything) state ppid …

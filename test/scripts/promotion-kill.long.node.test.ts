@@ -1,5 +1,5 @@
-// The Worker's runtime is killed (SIGKILL) among promotions (ACC-16), some of which are committed and not answered: after a restart on the
-// same state a retry under the same Idempotency-Key answers the key that was issued, and issues no other one (IDM-3, IDM-8).
+// The Worker's runtime is killed (SIGKILL) during promotions (ACC-16), some of which are committed but not answered. After a restart on the same
+// state, a retry under the same Idempotency-Key answers the key that was issued, and issues no other one (IDM-3, IDM-8).
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -8,16 +8,16 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { end } from "./commands.ts";
 import { databaseWith, type RunningStack, runtimeOf, signUp, startIn } from "./runtime-kill.ts";
 
-/** In each round: one of them is committed first, and the kill arrives before its answer or soon after. */
+/** The number in each round. One of them is committed first, and the kill arrives before its answer or soon after. */
 const AT_ONCE = 4;
 /** Each kill comes at another moment after the commit, and may come after the answer. */
 const ROUNDS = 3;
-/** On a busy machine the answers of all of them may be faster than the kill. */
+/** On a busy machine, all answers may be faster than the kill. */
 const ROUNDS_MAX = 12;
 
 type Account = { readonly email: string; readonly session: string; readonly idempotencyKey: string };
 type Answer = { readonly status: number; readonly replayed: boolean; readonly key: string };
-/** What had become of a promotion when the runtime died. */
+/** The state of a promotion when the runtime died. */
 type Fate = { readonly account: Account; readonly before: Answer | null; readonly issued: string[] };
 
 const dir = mkdtempSync(join(tmpdir(), "promotions-"));
@@ -32,7 +32,7 @@ afterAll(async () => {
 });
 
 describe("a promotion, when the runtime is killed", () => {
-  test("issues one production key, which a retry answers also where it was committed and not answered", async () => {
+  test("issues one production key, which a retry answers even if the promotion was committed but not answered", async () => {
     let between = 0;
     for (let round = 0; round < ROUNDS || (between === 0 && round < ROUNDS_MAX); round++) {
       const accounts = await accreditedAccounts(round);
@@ -47,7 +47,7 @@ describe("a promotion, when the runtime is killed", () => {
 
 // ---- The accounts -----------------------------------------------------------------------------------------------------
 
-/** Signed up by their mailed links, and accredited in the database: the review is not the matter here. */
+/** Signs accounts up by their mailed links, and accredits them in the database, because the review is not tested here. */
 async function accreditedAccounts(round: number): Promise<Account[]> {
   const accounts: Account[] = [];
   for (let n = 0; n < AT_ONCE; n++) {
@@ -88,7 +88,7 @@ async function killAmongPromotions(accounts: readonly Account[]): Promise<Fate[]
   await Promise.all([...promoting, stack.command.ended]);
   return accounts.map((account) => ({
     account,
-    // What listens answers 5xx for a runtime that is dead.
+    // The listening process answers 5xx for a dead runtime.
     before: answered(answers.get(account)),
     issued: productionKeysOf(account),
   }));
@@ -104,9 +104,9 @@ async function untilOneIsCommitted(accounts: readonly Account[]): Promise<void> 
   }
 }
 
-// ---- What is at rest --------------------------------------------------------------------------------------------------
+// ---- The state at rest ------------------------------------------------------------------------------------------------
 
-/** The ids of the account's production keys, whether they work or have ended. */
+/** The ids of the account's production keys, valid or ended. */
 function productionKeysOf(account: Account): string[] {
   using database = databaseWith(dir, "d1", "management_keys");
   return keysIn(database, account);
@@ -121,7 +121,7 @@ const keysIn = (database: DatabaseSync, { email }: Account): string[] =>
     .all(email)
     .map(({ key_id }) => String(key_id));
 
-/** A promotion that was committed is replayed with its key, one that was not is made now; either way the key is the one and works. */
+/** Expects that a retry replays a committed promotion with its key, and otherwise makes it now; either way there is one key, and it works. */
 async function expectOneKey({ account, before, issued }: Fate): Promise<void> {
   const retried = await promote(account);
   expect(retried).toMatchObject({ status: 200, replayed: issued.length === 1 });

@@ -1,4 +1,4 @@
-// README against the project: what it names exists. Its commands are played by start.node.test.ts.
+// Compares README with the project: everything that it names exists. start.node.test.ts runs its commands.
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
@@ -8,12 +8,12 @@ import { blocks, README } from "./readme.ts";
 const read = (file: string) => readFileSync(join(root, file), "utf8");
 
 describe("the code blocks", () => {
-  it("are those that a test here compares, beside the drawing of the flow", () => {
+  it("are those that these tests compare, plus the diagram of the flow", () => {
     const languages = [...README.matchAll(/^```(\w*)\n[\s\S]*?^```$/gm)].map(([, language]) => language);
     expect(languages).toEqual(["sh", "sh", "text", "sh", "json", "sh", "sh", "sh", "mermaid"]);
   });
 
-  it("of a shell name commands that there are, with nothing but a comment behind them", () => {
+  it("in shell name existing commands, followed by nothing but a comment", () => {
     const lines = blocks("sh")
       .filter((block) => !block.includes("curl"))
       .flatMap((block) => block.trimEnd().split("\n"));
@@ -22,18 +22,18 @@ describe("the code blocks", () => {
   });
 });
 
-describe("what README names", () => {
+describe("the names in README", () => {
   const scripts = JSON.parse(read("package.json")).scripts as Record<string, string>;
   const commands = [...README.matchAll(/(?:^|`)npm (?:run (?:-s )?)?([a-z][\w:]*)/gm)].map(([, name = ""]) => name);
 
-  it("are commands that there are, and all of them stand in its table", () => {
+  it("are existing commands, and its table has all of them", () => {
     expect(commands.filter((name) => !(name in scripts))).toEqual([]);
     const own = Object.keys(scripts).filter((name) => !name.startsWith("pre"));
     const table = [...README.matchAll(/^\| `npm (?:run (?:-s )?)?([\w:]+)(?: [^`]*)?`/gm)].map(([, name]) => name);
     expect([...new Set(table)].sort()).toEqual(own.sort());
   });
 
-  it("are the variables and secrets of the Worker, all of them", () => {
+  it("are the variables and secrets of the Worker, and all of them", () => {
     const rows = [...README.matchAll(/^\| ((?:secrets )?`[A-Z_]+`.*?) \|/gm)].map(([, cell = ""]) => cell);
     const named = rows.flatMap((cell) => [...cell.matchAll(/`([A-Z_]+)`/g)].map(([, name = ""]) => name));
     const [, env = ""] = /^export type Env = \{([^}]*)\}/m.exec(read("src/context.ts")) ?? [];
@@ -51,7 +51,7 @@ describe("what README names", () => {
     expect(output).toContain(defaults.replaceAll("`", "").replace(/\s+/g, " "));
   });
 
-  it("are routes that there are", () => {
+  it("are existing routes", () => {
     const documents = ["docs/openapi.json", "docs/openapi-operator.json"].map((file) => JSON.parse(read(file)));
     const anyId = (path: string) => path.replace(/\{\w+\}/g, "{}");
     const known = new Set(documents.flatMap(({ paths }) => Object.keys(paths)).map(anyId));
@@ -60,7 +60,7 @@ describe("what README names", () => {
     expect(named.filter((path) => !known.has(path))).toEqual([]);
   });
 
-  it("are files that there are", () => {
+  it("are existing files", () => {
     const links = [...README.matchAll(/\]\(([^)#]+)\)/g)].map(([, path = ""]) => path);
     expect(links.length).toBeGreaterThan(15);
     expect(links.filter((path) => !/^https?:/.test(path) && !existsSync(join(root, path)))).toEqual([]);

@@ -1,4 +1,4 @@
-// README's code blocks, and its commands as a person plays them: in a shell, beside the folder of a stack.
+// README's code blocks, and its commands as a person runs them: in a shell, in the folder that has the stack's folder.
 import { readFileSync } from "node:fs";
 import { delimiter, dirname, join } from "node:path";
 import { expect } from "vitest";
@@ -8,7 +8,7 @@ export const README = readFileSync(join(root, "README.md"), "utf8");
 
 export type Played = { readonly code: number | null; readonly output: string };
 
-/** The code blocks of a language, in their order. */
+/** The code blocks of a language, in order. */
 export const blocks = (language: string): string[] =>
   [...README.matchAll(new RegExp(`^\`\`\`${language}\\n([\\s\\S]*?)^\`\`\``, "gm"))].map(([, text = ""]) => text);
 
@@ -18,7 +18,7 @@ export function blockWith(language: string, text: string): string {
   return found[0] ?? "";
 }
 
-/** Plays a text without the files of the machine, which bash reads where its input is a socket. `folder` holds `.dev`. */
+/** Runs a text in a shell without the machine's start-up files, which bash reads if its input is a socket. `folder` has `.dev`. */
 export const playShell = (text: string, folder: string): Promise<Played> =>
   play(launch("bash", ["--norc", "-euo", "pipefail", "-c", text], { cwd: folder, env: environment(folder) }));
 
@@ -36,7 +36,7 @@ const environment = (folder: string): NodeJS.ProcessEnv => ({
   NO_COLOR: "1",
 });
 
-/** Expects the output to be what README shows of the demo, but for its ellipses. */
+/** Expects the demo's output to equal README's, except for the ellipses. */
 export function expectShown(output: string): void {
   // The ellipsis of "POST …/scope" is part of the output.
   const shown = comparable(blockWith("text", "/v1/platform")).split(/…(?!\/)/);
@@ -50,7 +50,7 @@ export function expectShown(output: string): void {
   expect(rest).toBe("");
 }
 
-/** Without white space, and without durations, ids, addresses and hashes, which differ from run to run. */
+/** Removes white space, durations, ids, addresses and hashes, which differ from run to run. */
 const comparable = (text: string): string =>
   text
     .replace(/ \d+ ms$/gm, " <time>")
@@ -61,7 +61,7 @@ const comparable = (text: string): string =>
     .replace(/\beyJ[\w-]+/g, "<jws>")
     .replace(/\s+/g, "");
 
-/** The first place where the output does not continue as README does. */
+/** The first place at which the output differs from README. */
 function difference(part: string, rest: string): string {
   let length = part.length;
   while (!rest.includes(part.slice(0, length))) length -= 1;

@@ -1,6 +1,6 @@
-// The Worker's runtime is killed (SIGKILL) at each step of a refund (DSP-12, DSP-15): of an award that the vault pays, at once or in two parts,
-// and of what a provider concedes and pays itself. After a restart the minute's jobs end it: the consumer has it once, the books agree with the
-// chain, and each event is written once.
+// The Worker's runtime is killed (SIGKILL) at each step of a refund (DSP-12, DSP-15): of an award that the vault pays, at once or in two parts, and
+// of a refund that a provider concedes and pays itself. After a restart the minute's jobs complete it: the consumer gets it once, the books agree
+// with the chain, and each event is written once.
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { clientFor } from "../../scripts/chain/client.ts";
 import type { Agent, Json } from "../../scripts/client.ts";
@@ -27,27 +27,27 @@ import type { RpcCall } from "./held-node.ts";
 import { isWritten, type KillableWorker, seededNumbers, slowDown, startKillable } from "./killable-worker.ts";
 
 const ENDS_WITHIN_MS = 1_200_000;
-/** So long the queues take to work what a trigger has found. */
+/** The time that the queues take for the work that a trigger has found. */
 const WORKED_MS = 3_000;
-/** When the jobs are asked again: a network rests for a while that has not answered in time. */
+/** The time after which the jobs run again: a network that did not answer in time rests for a while. */
 const RESTED_MS = 10_000;
-/** A signer sends again what has waited for so long. */
+/** A signer resends a transaction that has waited for this time. */
 const SEND_AGAIN_MS = 10_000;
-/** So long no batch lasts, but the one that books a refund: that is slowed down to some tenths of a second. */
+/** No batch takes as long as this, except the one that books a refund, which is slowed down to some tenths of a second. */
 const NO_BATCH_MS = 100;
 const STEPS = 2_000_000;
 const RANDOM_KILLS = 12;
 /** Longer than the payout of an award takes. */
 const WITHIN_MS = 2_000;
 
-/** Base units. Of 100, 4 are disputed; the bounty of 1 is within what is left. The vault holds a tenth of 99.95. */
+/** Base units: 4 of 100 are disputed, and the rest covers the bounty of 1. The vault holds a tenth of 99.95. */
 const [DISPUTED, BOUNTY, AWARD] = [4_000_000, 1_000_000, 5_000_000];
-/** Of 100, 20 are disputed: with the bounty 21, more than the vault holds before a deposit. */
+/** Base units: 20 of 100 are disputed, which with the bounty is 21, more than the vault holds before a deposit. */
 const [FIRST, SECOND, DEPOSIT] = [9_995_000, 11_005_000, 20_000_000];
 
 let worker: KillableWorker;
 let consumer: Agent;
-/** What was settled, and how that left it. */
+/** The settled purchases, each with its state after the settlement. */
 const settled: { readonly one: Purchase; readonly end: Json }[] = [];
 
 beforeAll(async () => {
@@ -58,13 +58,13 @@ beforeAll(async () => {
 });
 afterAll(() => worker.close());
 
-// ---- Where the runtime dies -------------------------------------------------------------------------------------------
+// ---- The points at which the runtime dies -----------------------------------------------------------------------------
 
-/** Begins at once to look for the point, and resolves once the runtime is frozen there. */
+/** Starts to look for the point at once, and resolves once the runtime is frozen there. */
 type Freeze = (one: Purchase) => Promise<void>;
 type Meets = (calls: readonly RpcCall[], one: Purchase) => boolean | Promise<boolean>;
 
-/** `arrived`: the request never leaves for the node; `answered`: its answer never comes back. */
+/** `arrived`: the request never leaves for the node. `answered`: its answer never comes back. */
 const atRequest =
   (at: "arrived" | "answered", isMet: Meets): Freeze =>
   (one) => {
@@ -86,7 +86,7 @@ const behindCommit =
     await worker.freeze();
   };
 
-/** In the batch that books a refund: no other one lasts until a second look. */
+/** Freezes in the batch that books a refund, because no other batch lasts until a second look. */
 const inSlowBatch: Freeze = async () => {
   using database = worker.database("d1", "refunds", 0);
   for (let seen = 0; ; ) {
@@ -98,7 +98,7 @@ const inSlowBatch: Freeze = async () => {
   }
 };
 
-/** Calls of the contract in one request about the purchase: about its settlement, or about its provider's vault. */
+/** Matches contract calls in one request about the purchase: about its settlement, or about its provider's vault. */
 const about =
   (method: string, ...names: readonly string[]) =>
   (calls: readonly RpcCall[], { key, provider }: Purchase): boolean =>
@@ -119,7 +119,7 @@ const noReserve: Meets = (calls, one) =>
 const refundRead: Meets = async (calls, one) =>
   calls.some(({ method }) => method === "eth_getLogs") && (await onChain(worker, one)).received > 0;
 
-/** Kills the runtime where it is frozen, and returns what there was of the refund then. */
+/** Kills the runtime once it is frozen, and returns the state of the refund at that point. */
 async function kill(one: Purchase, freeze: Freeze, act: () => Promise<unknown>): Promise<Json> {
   const failed = Promise.withResolvers<never>();
   const frozen = freeze(one);
@@ -144,7 +144,7 @@ type Killed = {
   readonly freeze: Freeze;
   readonly left: Json;
   readonly before?: () => Promise<unknown>;
-  /** Once it runs again. */
+  /** Called once it runs again. */
   readonly after?: () => unknown;
 };
 
@@ -155,7 +155,7 @@ const NO_PART = { wanted: "{}" };
 
 const KILLS: readonly Killed[] = [
   {
-    when: "behind the commit of the award",
+    when: "after the commit of the award",
     freeze: behindCommit(({ refund_status: status }) => status === "owed"),
     left: { ...UNPAID, ...NO_PART },
   },
@@ -165,30 +165,30 @@ const KILLS: readonly Killed[] = [
     left: { ...UNPAID, ...NO_PART },
   },
   {
-    when: "behind the part's storing, before anything is sent",
+    when: "after the part is stored, before anything is sent",
     freeze: atRequest("arrived", about("eth_estimateGas", "payOut")),
     left: { ...UNPAID, ...partOf(AWARD) },
   },
   {
-    when: "with a transaction that the signer has kept and the node has not got",
+    when: "with a transaction that the signer has stored and the node does not have",
     freeze: atRequest("arrived", about("eth_sendRawTransaction", "payOut")),
     left: { ...UNPAID, ...partOf(AWARD) },
     after: () => sleep(SEND_AGAIN_MS),
   },
   {
-    when: "behind the sending, before that is noted, and mined",
+    when: "after the sending, before it is recorded, and mined",
     before: () => clientFor(worker.chain.rpcUrl).setAutomine(false),
     freeze: atRequest("answered", about("eth_sendRawTransaction", "payOut")),
     left: { ...UNPAID, ...partOf(AWARD), waiting: [AWARD] },
     after: mineOnceAsked,
   },
   {
-    when: "behind the mined payout, before that is recorded",
+    when: "after the mined payout, before it is recorded",
     freeze: atRequest("answered", paid),
     left: { ...UNPAID, ...partOf(AWARD), paid: [AWARD], received: AWARD },
   },
   {
-    when: "behind the record, before the reserve is given back",
+    when: "after the record, before the reserve is released",
     freeze: atRequest("arrived", noReserve),
     left: {
       ...{ status: "resolved", refund_status: "paid", paid_out: AWARD, owed: 0, disputed: 0, payout: "done" },
@@ -197,7 +197,7 @@ const KILLS: readonly Killed[] = [
   },
 ];
 
-/** What waits in the node is mined as soon as the Worker asks for it. */
+/** Mines pending transactions as soon as the Worker asks for one. */
 function mineOnceAsked(): void {
   const client = clientFor(worker.chain.rpcUrl);
   const arrived = async (calls: readonly RpcCall[]) => {
@@ -257,7 +257,7 @@ describe("an award that is more than the vault holds, when the runtime is killed
     await expectPaid(one, [FIRST, SECOND], told, DEPOSIT);
   });
 
-  test("before the first part is recorded, and a deposit comes meanwhile, is paid once", async () => {
+  test("before the first part is recorded, with a deposit meanwhile, is paid once", async () => {
     const one = await disputed(worker, consumer, "20.00");
     await toArbiter(worker, one);
     const left = await kill(one, atRequest("answered", paid), () => award(worker, one));
@@ -271,7 +271,7 @@ describe("an award that is more than the vault holds, when the runtime is killed
 
 // ---- A concession -----------------------------------------------------------------------------------------------------
 
-describe("a refund of the provider's own, when the runtime is killed", () => {
+describe("a provider's own refund, when the runtime is killed", () => {
   const unbooked = { refunds: 0, refund: "waiting", refund_status: "owed", received: DISPUTED };
   const booked = { ...unbooked, refunds: 1, refund: "done" };
   const kills: readonly Killed[] = [
@@ -300,7 +300,7 @@ describe("a refund of the provider's own, when the runtime is killed", () => {
     });
 });
 
-// ---- What is at rest --------------------------------------------------------------------------------------------------
+// ---- The state at rest ------------------------------------------------------------------------------------------------
 
 const [FILED, MOVED, RESOLVED] = ["dispute.filed none 0.00", "dispute.updated none 0.00", "dispute.resolved owed 0.00"];
 const AT_REST = {
@@ -331,7 +331,7 @@ async function expectEnd(one: Purchase, end: Json): Promise<void> {
   settled.push({ one, end });
 }
 
-test("nothing is paid again when the contract is looked at again", async () => {
+test("nothing is paid again when the contract is checked again", async () => {
   const done = "status = 'done' and kind in ('payout', 'reserve')";
   rows(worker, `update chain_operations set next_check_at = ?, checks = 0 where ${done}`, Date.now());
   const unseen = async () => {

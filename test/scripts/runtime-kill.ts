@@ -1,5 +1,5 @@
-// What the tests share that kill the Worker's runtime (SIGKILL): a stack in a folder, an account of it, and the databases on its disk,
-// which are read while the stack runs and after it died.
+// Shared by the tests that kill the Worker's runtime (SIGKILL): a stack in a folder, an account of it, and the databases on its disk, which are read
+// while the stack runs and after it died.
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
@@ -8,7 +8,7 @@ import type { ServiceDescription } from "../../scripts/stack.ts";
 import { type Command, described, FREE_PORTS, launch, root } from "./commands.ts";
 import { descendantsOf, runtimesAmong } from "./processes.ts";
 
-/** The service writes to the same file: whoever comes second waits. */
+/** The service writes to the same file, so the second writer waits. */
 const BUSY_MS = 10_000;
 
 export type RunningStack = { readonly command: Command; readonly service: ServiceDescription };
@@ -21,14 +21,14 @@ export async function startIn(dir: string): Promise<RunningStack> {
 
 export const runtimeOf = ({ command }: RunningStack): number => runtimeBelow(command.child.pid ?? 0);
 
-/** The runtime that runs the Worker, and not the one that listens. */
+/** The runtime that runs the Worker, not the one that listens. */
 export function runtimeBelow(pid: number): number {
   const { worker } = runtimesAmong(descendantsOf(pid));
   if (worker === undefined) throw new Error("no runtime runs the Worker");
   return worker;
 }
 
-/** The database of a kind that has the table; `waitMs`: how long it waits for another that writes. */
+/** The database of a kind that has the table. `waitMs`: how long it waits for another writer. */
 export function databaseWith(dir: string, kind: "d1" | "r2" | "do", table: string, waitMs = BUSY_MS): DatabaseSync {
   const folder = join(dir, "state/v3", kind);
   const files = readdirSync(folder, { recursive: true }).map(String);

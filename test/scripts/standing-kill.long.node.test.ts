@@ -1,5 +1,5 @@
-// The Worker's runtime is killed (SIGKILL) among the slices of a cascade and of a return (PRN-17, PRN-21): after a restart on the same state
-// the jobs finish what was begun, and each agent has its entry, its event and its directory record once.
+// The Worker's runtime is killed (SIGKILL) among the slices of a cascade's suspension and of a reinstatement (PRN-17, PRN-21). After a restart on the
+// same state the jobs finish it, and each agent has its entry, its event and its directory record once.
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -9,10 +9,10 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { end } from "./commands.ts";
 import { databaseWith, type RunningStack, runtimeOf, startIn } from "./runtime-kill.ts";
 
-/** A job of every minute continues what nobody else does. */
+/** A job of every minute continues the work that no other job does. */
 const DONE_WITHIN_MS = 1_200_000;
 const SLICE = 200;
-/** Ten slices; the kill comes behind the second, in the third or soon after. */
+/** Ten slices. The kill comes after the second, in the third or soon after. */
 const AGENTS = 10 * SLICE;
 
 const dir = mkdtempSync(join(tmpdir(), "standing-"));
@@ -48,7 +48,7 @@ afterAll(async () => {
   rmSync(dir, { recursive: true, force: true });
 });
 
-describe("when the runtime is killed behind the second of ten slices,", () => {
+describe("when the runtime is killed after the second of ten slices,", () => {
   test("a cascade suspends each agent once", async () => {
     await killAmong("SUSPENDED", () =>
       call("POST", `/v1/attestations/${attestation.attestation_id}/revoke`, {
@@ -61,12 +61,12 @@ describe("when the runtime is killed behind the second of ten slices,", () => {
     expect(reports("agent.suspended", "SUSPENDED")).toEqual({ ...ONCE_EACH, records: AGENTS });
   });
 
-  test("a renewal gives each agent back once, under one new certificate", async () => {
+  test("a renewal reactivates each agent once, under one new certificate", async () => {
     const body = { placeholder: true, reactivate_agents: true };
     await killAmong("ACTIVE", () => manage("POST", `/v1/principals/${principalId}/attestations`, body));
     await until("ACTIVE", AGENTS);
     expect(await publicStatus()).toBe("ACTIVE");
-    // The feed has the suspensions as well.
+    // The feed also has the suspensions.
     expect(reports("agent.reactivated", "ACTIVE")).toEqual({ ...ONCE_EACH, records: 2 * AGENTS });
     expect(certificates()).toEqual({ issued: 2 * AGENTS, current: AGENTS, certified: AGENTS });
   });
@@ -92,7 +92,7 @@ const manage = (method: string, path: string, body?: object): Promise<Json> =>
 
 const publicStatus = async (): Promise<unknown> => (await call("GET", `/v1/agents/${did}/status`, {}))["status"];
 
-/** Copies of the agent in the database, each with its document and its certificate: its signing is not the matter here. */
+/** Copies the agent in the database, each with its document and its certificate, because signing is not tested here. */
 function multiply(): void {
   const copy = "'did:aeap:' || printf('%08x', n) || '-0000-4000-8000-000000000000'";
   const tables: Record<string, Record<string, string>> = {
@@ -124,7 +124,7 @@ const inStatus = (database: DatabaseSync, status: string): number =>
 
 // ---- The kill ---------------------------------------------------------------------------------------------------------
 
-/** What the cascade before has just finished may not be noted yet: 409 until then. */
+/** Retries while the act is refused with 409, because the end of the cascade before may not be recorded yet. */
 async function onceFree(act: () => Promise<unknown>): Promise<unknown> {
   for (;;) {
     try {
@@ -136,10 +136,10 @@ async function onceFree(act: () => Promise<unknown>): Promise<unknown> {
   }
 }
 
-/** Kills the runtime once the first two slices are in the status, and starts it again on what it left. */
+/** Kills the runtime once the first two slices have the status, and starts it again on the state that it left. */
 async function killAmong(status: string, act: () => Promise<unknown>): Promise<void> {
   const runtime = runtimeOf(stack);
-  // It is answered after the first slice, or not at all.
+  // The call is answered after the first slice, or not at all.
   const answered = onceFree(act).catch(() => undefined);
   {
     using database = databaseWith(dir, "d1", "agents");
@@ -165,11 +165,11 @@ async function until(status: string, count: number): Promise<void> {
   }
 }
 
-// ---- What is at rest --------------------------------------------------------------------------------------------------
+// ---- The state at rest ------------------------------------------------------------------------------------------------
 
 const ONCE_EACH = { entries: AGENTS, entered: AGENTS, events: AGENTS, told: AGENTS, listed: AGENTS };
 
-/** How often the last move of the agents stands in the log, in the outbox and in the directory's feed, and of how many agents. */
+/** The number of records of the agents' last move in the log, in the outbox and in the directory's feed, and the number of agents. */
 function reports(action: string, status: string): Record<string, unknown> {
   using database = databaseWith(dir, "d1", "agents");
   const one = (text: string, ...values: string[]) => database.prepare(text).get(...values) ?? {};

@@ -1,4 +1,4 @@
-// What else a start of the local stack may meet: Ctrl-C in its middle, a terminal, taken ports, parts that die, and a paused contract.
+// Further situations of a local stack's start: Ctrl-C in its middle, a terminal, taken ports, parts that die, and a paused contract.
 import { spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
@@ -60,7 +60,7 @@ describe("npm start", () => {
     server.close();
   });
 
-  test("ends what it has started at Ctrl-C in the middle of its start", async () => {
+  test("ends everything that it has started at Ctrl-C in the middle of its start", async () => {
     const other = mkdtempSync(join(tmpdir(), "interrupted-"));
     const command = runScript("start.ts", ...FREE_PORTS, "--dir", other);
     await command.untilOutput(/s {2}contracts /);
@@ -75,7 +75,7 @@ describe("npm start", () => {
     rmSync(other, { recursive: true });
   });
 
-  // util-linux's `script` gives a command a terminal; elsewhere it is another program.
+  // The `script` of util-linux gives a command a terminal; other systems have a different program of that name.
   const hasScript = spawnSync("script", ["-qec", "true", "/dev/null"]).status === 0;
   test.skipIf(!hasScript)("prints its steps on a terminal as in a pipe", async () => {
     const other = mkdtempSync(join(tmpdir(), "terminal-"));
@@ -97,7 +97,7 @@ describe("npm start", () => {
       await stop();
     });
 
-    test("has its chains at the same ports, and names one that has to be elsewhere", async () => {
+    test("keeps its chains at the same ports, and names one that has to move", async () => {
       const { port } = new URL(first.chain.rpc_url);
       const other = createServer().listen(Number(port), "127.0.0.1");
       await once(other, "listening");
@@ -108,7 +108,7 @@ describe("npm start", () => {
       await stop();
     });
 
-    test("prints what no longer works when it is at another address", async () => {
+    test("prints what no longer works if it has another address", async () => {
       const { port } = new URL(first.base_url);
       const other = createServer().listen(Number(port), "127.0.0.1");
       await once(other, "listening");
@@ -121,7 +121,7 @@ describe("npm start", () => {
   });
 
   describe.each(["listener", "worker"] as const)("when its runtime dies that is the %s", (which) => {
-    test("ends all of it", async () => {
+    test("ends everything", async () => {
       await startAgain(...FREE_PORTS);
       const started = descendantsOf(running.child.pid ?? 0);
       const victim = runtimesAmong(started)[which];
@@ -130,7 +130,7 @@ describe("npm start", () => {
       process.kill(victim ?? 0, "SIGKILL");
       expect(await running.ended).toBe(1);
       const printed = running.output().slice(before.length).split("\n");
-      // A call that was answered before it may be printed late, and a minute's cron may have been running.
+      // A call that was answered earlier may be printed late, and a minute's cron may have been running.
       expect(
         printed
           .filter((line) => !/^(?:\[wrangler:info\]|the minute cron did not run: )/.test(line))
@@ -142,7 +142,7 @@ describe("npm start", () => {
     });
   });
 
-  test("starts in spite of what is wrong on a chain, and tells it in a line", async () => {
+  test("starts although a chain has a fault, and reports it in a line", async () => {
     await startAgain(...FREE_PORTS);
     expect(running.output()).not.toMatch(/^Network /m);
     const { rpc_url, settlement_contract, authority } = service.chain;
@@ -158,7 +158,7 @@ describe("npm start", () => {
     expect((await fetch(`${service.base_url}/healthz`)).status).toBe(200);
   });
 
-  test("leaves no process behind when it is killed, and is reset afterwards", async () => {
+  test("leaves no running process when it is killed, and is reset afterwards", async () => {
     const started = descendantsOf(running.child.pid ?? 0);
     running.child.kill("SIGKILL");
     await running.ended;

@@ -1,5 +1,5 @@
-// The local stack as a person uses it: `npm start` on an empty folder, README's calls and its demo, Ctrl-C, a start on the same state, and a
-// reset. What else a start may meet stands in start.long.node.test.ts.
+// The local stack as a person uses it: `npm start` on an empty folder, README's calls and its demo, Ctrl-C, a start on the same state, and a reset.
+// See start.long.node.test.ts for further situations of a start.
 import { once } from "node:events";
 import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { type AddressInfo, createServer } from "node:net";
@@ -49,8 +49,8 @@ let firstBlock: number;
 let demo: string;
 let privateKey: string;
 
-describe("npm start, refusing", () => {
-  test("a port that is in use starts nothing, and names the option", async () => {
+describe("npm start refuses", () => {
+  test("a port that is in use: it starts nothing, and names the option", async () => {
     const server = createServer().listen(0, "127.0.0.1");
     await once(server, "listening");
     const { port } = server.address() as AddressInfo;
@@ -66,7 +66,7 @@ describe("npm start, refusing", () => {
     server.close();
   });
 
-  test("what is no port, and an unknown option, ends with one line and exit code 1", async () => {
+  test("an invalid port and an unknown option with one line and exit code 1", async () => {
     const commands = [["--port", "65536"], ["--bogus"]].map((options) => run("start.ts", ...options));
     for (const command of commands) {
       expect(await command.ended).toBe(1);
@@ -88,7 +88,7 @@ describe("npm start on an empty folder", () => {
     firstBlock = await blockNumber(first);
   });
 
-  test("prints each step as it begins, and then what a person needs", () => {
+  test("prints each step as it begins, and then the information that a person needs", () => {
     expect(hadSteps).toBe(true);
     expect(stepsOf(command).toSorted()).toEqual(["chains", "contracts", "database", "secrets", "service"]);
     const lines = command.output().split("\n");
@@ -123,7 +123,7 @@ describe("npm start on an empty folder", () => {
     expect(type).toBe("application/json");
   });
 
-  test("keeps its secrets from everybody else", () => {
+  test("makes its secrets readable only for their owner", () => {
     for (const name of ["secrets.json", "service.json", "worker.env"]) {
       expect(statSync(join(dir, name)).mode & 0o777).toBe(0o600);
     }
@@ -134,7 +134,7 @@ describe("npm start on an empty folder", () => {
     expect([response.status, await response.text()]).toEqual([200, "ok"]);
   });
 
-  test("runs once a folder, and its state is not reset under it", async () => {
+  test("runs once for each folder, and refuses a reset of its state meanwhile", async () => {
     const { signal } = new AbortController();
     const other = startStack({ dir, ports: ANY, signal, log: () => undefined });
     await expect(other).rejects.toThrow(/^a service is already running from /);
@@ -156,7 +156,7 @@ describe("README's calls", () => {
     expect(JSON.parse(output)).toMatchObject({ ...named, status: "ACTIVE", environment: "sandbox" });
   });
 
-  test("are answered with the error that README shows where a value is bad", async () => {
+  test("are answered with the error that README shows if a value is invalid", async () => {
     const shown = JSON.parse(blockWith("json", "validation_failed"));
     const faulty = block().replace('"country": "DE"', '"country": "Germany"');
     expect(faulty).not.toBe(block());
@@ -213,7 +213,7 @@ describe("README's calls", () => {
 });
 
 describe("the script of docs/directory.md", () => {
-  test("copies the directory, stays in step, and notices other records than were signed", () =>
+  test("copies the directory, stays in sync, and detects records that differ from the signed ones", () =>
     expectMirrored(first, folder));
 });
 
@@ -229,7 +229,7 @@ describe("npm run ca", () => {
     return ca("check", file, first.base_url);
   };
 
-  test("lets a new key be published, and not sign at once", async () => {
+  test("accepts a new key as published, but not yet as a signing key", async () => {
     const [current] = JSON.parse(readFileSync(join(dir, "secrets.json"), "utf8")).ca_keys;
     const next = JSON.parse((await ca("new")).output);
     expect(await check([current, next])).toEqual({ code: 0, output: "These keys may be set.\n" });
@@ -242,7 +242,7 @@ describe("npm run ca", () => {
 });
 
 describe("a private key", () => {
-  test("is answered the same on a retry", async () => {
+  test("is answered again on a retry", async () => {
     const principal = await manage("/v1/principals", {
       legal_name: "Scanned GmbH",
       country: "DE",
@@ -270,12 +270,12 @@ describe("a private key", () => {
 });
 
 describe("Ctrl-C", () => {
-  test("takes its two signals as one, and ends every process that was started", async () => {
+  test("counts its two signals as one, and ends every process that was started", async () => {
     if (!running) throw new Error("nothing runs");
     const started = descendantsOf(running.child.pid ?? 0);
     expect(started.length).toBeGreaterThan(4);
     await keepPorts(first);
-    // npm's shell forwards the signal to a process that has received it from the terminal already.
+    // npm's shell forwards the signal to a process that has already received it from the terminal.
     const service = Number(readFileSync(join(dir, "lock"), "utf8"));
     expect(started).toContain(service);
     process.kill(service, "SIGINT");
@@ -287,7 +287,7 @@ describe("Ctrl-C", () => {
 
   test("leaves no file or log with a secret in the clear", () => {
     const files = written(dir);
-    // The search itself must be able to find: what is no secret is there.
+    // The search itself must work: it finds a text that is not secret.
     expect(files.some(({ bytes }) => bytes.includes("Marked-by-the-scan"))).toBe(true);
     const secrets = [...fragmentsOf(privateKey), first.sandbox_key, first.operator_key];
     for (const { path, bytes } of files) {
@@ -300,13 +300,13 @@ describe("npm start on the same state", () => {
   let command: Command;
   let again: ServiceDescription;
   beforeAll(async () => {
-    // Without a port asked for: those of the first start.
+    // Without a port option, it uses the ports of the first start.
     command = run("start.ts");
     running = command;
     again = await described(command, dir);
   });
 
-  test("prints fewer steps, because the database is as it was", () => {
+  test("prints fewer steps, because the database is unchanged", () => {
     expect(stepsOf(command)).toEqual(["chains", "contracts", "service"]);
     expect(command.output()).not.toMatch(/^Network /m);
   });
@@ -323,7 +323,7 @@ describe("npm start on the same state", () => {
 
   test("still has the purchase, its dispute and its payments", () => expectPlayed(again, demo));
 
-  test("ends at SIGTERM, and npm run reset forgets everything", async () => {
+  test("ends at SIGTERM, and npm run reset deletes everything", async () => {
     const started = descendantsOf(command.child.pid ?? 0);
     command.child.kill("SIGTERM");
     expect(await command.ended).toBe(0);

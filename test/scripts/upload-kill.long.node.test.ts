@@ -1,5 +1,5 @@
-// The Worker's runtime is killed (SIGKILL) while many uploads run (ACC-20): after a restart on the same state every document has its file,
-// and the hourly sweep removes the files that no document has.
+// The Worker's runtime is killed (SIGKILL) during many uploads (ACC-20). After a restart on the same state every document has its file, and the
+// hourly sweep removes the files without a document.
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -10,7 +10,7 @@ import { end } from "./commands.ts";
 import { databaseWith, type RunningStack, runtimeOf, signUp, startIn } from "./runtime-kill.ts";
 
 const AT_ONCE = 16;
-/** A row may still be written before the kill arrives; this often at most. */
+/** The most rounds, because a row may still be written before the kill arrives. */
 const ROUNDS = 12;
 const TWO_HOURS_MS = 2 * 3_600_000;
 
@@ -49,7 +49,7 @@ describe("uploads, when the runtime is killed", () => {
 // ---- Uploads and the kill ------------------------------------------------------------------------------------------------
 
 async function upload(n: number): Promise<void> {
-  // Required types, because of supporting ones an account has 50 at most.
+  // Uploads required types, because an account may have only 50 supporting ones.
   const body = formBytes(documentParts("director_identification", pdf(20_000 + n)));
   const headers = { ...formHeaders(), Authorization: `Bearer ${session}` };
   try {
@@ -60,14 +60,14 @@ async function upload(n: number): Promise<void> {
   }
 }
 
-/** Kills the runtime at the moment when some upload has its file and not its row yet. */
+/** Kills the runtime when an upload has its file, but not its row yet. */
 async function killAmongUploads(): Promise<void> {
   const runtime = runtimeOf(stack);
   let [sent, dead] = [0, false];
   const uploader = async () => {
     while (!dead) await upload(sent++);
   };
-  // The first one makes the databases.
+  // The first upload creates the databases.
   await upload(sent++);
   const uploaders = Array.from({ length: AT_ONCE }, uploader);
   await untilOneIsBetween();
@@ -76,7 +76,7 @@ async function killAmongUploads(): Promise<void> {
   await Promise.all([...uploaders, stack.command.ended]);
 }
 
-/** The files are counted before the rows: a file more is one whose row is not there. */
+/** Counts the files before the rows, so an additional file is one whose row does not exist yet. */
 async function untilOneIsBetween(): Promise<void> {
   const [files, rows] = [databaseWith(dir, "r2", "_mf_objects"), databaseWith(dir, "d1", "documents")];
   const countFiles = files.prepare("select count(*) as count from _mf_objects");
@@ -95,7 +95,7 @@ async function untilOneIsBetween(): Promise<void> {
   }
 }
 
-// ---- What is at rest -----------------------------------------------------------------------------------------------------
+// ---- The state at rest --------------------------------------------------------------------------------------------------
 
 function keysIn(kind: "d1" | "r2", table: string, column: string): string[] {
   const database = databaseWith(dir, kind, table);
@@ -112,7 +112,7 @@ function keysIn(kind: "d1" | "r2", table: string, column: string): string[] {
 const documentsAtRest = () => keysIn("d1", "documents", "platform_id || '/' || document_id");
 const filesAtRest = () => keysIn("r2", "_mf_objects", "key");
 
-/** As if the kill had been two hours ago. */
+/** Dates the files two hours earlier, as if the kill had been then. */
 function letFilesAge(): void {
   const database = databaseWith(dir, "r2", "_mf_objects");
   database.prepare("update _mf_objects set uploaded = uploaded - ?").run(TWO_HOURS_MS);

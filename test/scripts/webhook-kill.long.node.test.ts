@@ -1,6 +1,6 @@
-// The Worker's runtime is killed (SIGKILL) while events are made, fanned out, delivered and replayed (EVT-24, EVT-25, EVT-31), each time a little later.
-// After restarts and the minute's jobs each event has reached each endpoint that answers, under one id and with one body, and a dead endpoint has
-// held up no other. test/webhooks/cuts.test.ts has each step by name.
+// The Worker's runtime is killed (SIGKILL) while events are made, fanned out, delivered and replayed (EVT-24, EVT-25, EVT-31), each time a little
+// later. After restarts and the minute's jobs, each event has reached each endpoint that answers, under one id and with one body, and a dead endpoint
+// has delayed no other. test/webhooks/cuts.test.ts has each step by name.
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { fireCron } from "../../scripts/local-worker.ts";
 import { sleep } from "../../scripts/processes.ts";
@@ -13,7 +13,7 @@ const EVENTS = scaled(1_000);
 const KILLS = Math.max(4, scaled(60));
 const EACH = Math.ceil(EVENTS / KILLS);
 const DONE_WITHIN_MS = 1_200_000;
-/** The batch behind a POST then takes some hundredths of a second. */
+/** Makes the batch of a POST take some hundredths of a second. */
 const STEPS = 40_000;
 const SWEEP_MS = 3_000;
 
@@ -55,7 +55,7 @@ afterAll(async () => {
 test(`${EVENTS} events, while the runtime is killed ${KILLS} times`, async ({ annotate }) => {
   const answers: (string | undefined)[] = [];
   for (let kill = 0; kill < KILLS; kill++) {
-    // A runtime that has just started is slow at first: the kill would come before everything.
+    // A runtime that has just started is slow at first, so that the kill would come before everything.
     answers.push(await register(-1));
     const calls = Array.from({ length: EACH }, (_, n) => register(n));
     const replayed = kill % 2 === 1 ? replay(itemOf(HEALTHY, kill)) : undefined;
@@ -105,7 +105,7 @@ test(`${EVENTS} events, while the runtime is killed ${KILLS} times`, async ({ an
 
 // ---- The service --------------------------------------------------------------------------------------------------------
 
-/** The new agent's DID, where a kill has not cut the call. */
+/** Returns the new agent's DID, unless a kill has cut the call. */
 async function register(n: number): Promise<string | undefined> {
   const profile = { display_name: `Buyer ${n}`, description: "Buys." };
   const scope = { authorized_actions: ["purchase"], capabilities: ["translation"] };
@@ -128,7 +128,7 @@ async function unlessCut<T>(call: Promise<T>): Promise<T | undefined> {
   }
 }
 
-/** A minute later: leases of the dead are over, and what waits for another attempt is due. */
+/** Lets a minute pass: leases of dead runtimes end, and deliveries that wait for another attempt are due. */
 async function sweep(): Promise<void> {
   rows("update webhook_queue set lease_until = 0");
   await fireCron(worker.baseUrl);
@@ -153,7 +153,7 @@ const events = () =>
     did: String(did),
   }));
 
-/** What is left of replays, and of deliveries to endpoints that answer. */
+/** Counts what is left of replays, and of deliveries to endpoints that answer. */
 async function atRest(): Promise<unknown> {
   await fireCron(worker.baseUrl);
   const healthy = JSON.stringify([...HEALTHY, "slow"].map((name) => endpoints.get(name)));

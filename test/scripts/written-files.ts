@@ -1,19 +1,19 @@
-// Every file that the local service has written, and the forms of a private key to search them for.
+// Every file that the local service has written, and the forms of a private key for which they are searched.
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { expect } from "vitest";
 
-/** The files that hold secrets on purpose: they are the developer's, not the service's. */
+/** Files with secrets on purpose, which belong to the developer and not to the service. */
 const HANDED_OVER = new Set(["secrets.json", "service.json", "worker.env"]);
 
-/** What the service has written into its folder. */
+/** Reads the files that the service has written into its folder. */
 export function written(folder: string): { path: string; bytes: Buffer }[] {
   return readdirSync(folder, { recursive: true, encoding: "utf8" })
     .filter((name) => !HANDED_OVER.has(name) && statSync(join(folder, name)).isFile())
     .map((name) => ({ path: name, bytes: readFileSync(join(folder, name)) }));
 }
 
-/** The secret number in every form in which it could be written; in pieces, because a database page may cut it. */
+/** The secret number in every form in which it could be written, in pieces, because a database page may cut it. */
 export function fragmentsOf(pem: string): (string | Buffer)[] {
   const body = pem.replace(/-----[A-Z ]+-----|\s/g, "");
   const der = Buffer.from(body, "base64");
