@@ -1,5 +1,4 @@
-// Changing, stopping, returning and reading agents over HTTP, and the code of each refusal (AGT-11 to AGT-23). Every
-// test names its rule.
+// Changing, suspending, reactivating and reading agents over HTTP, and the code of each refusal (AGT-11 to AGT-23). Every test names its rule.
 import { eq } from "drizzle-orm";
 import { beforeAll, describe, expect, it } from "vitest";
 import { agents } from "../../src/db/tables/agents.ts";
@@ -42,7 +41,7 @@ describe("a DRAFT", () => {
 });
 
 describe("PATCH …/status", () => {
-  it("AGT-16, IDN-24: suspends and returns, and the public status shows it at once", async () => {
+  it("AGT-16, IDN-24: suspends and reactivates, and the public status shows it at once", async () => {
     const { did } = await world.agent("CONSUMER");
     const shown = async () => (await world.call("GET", `/v1/agents/${did}/status`, { key: null })).body.status;
     const suspended = expectStatus(await patch(did, "status", { status: "SUSPENDED", reason: "audit" }), 200);
@@ -71,7 +70,7 @@ describe("PATCH …/status", () => {
     expect([refused.status, refused.body.code]).toEqual([409, "invalid_status"]);
   });
 
-  it("AGT-17: no return while the escrow is CONSTRAINED (409 escrow_constrained_cannot_reactivate)", async () => {
+  it("AGT-17: does not reactivate while the escrow is CONSTRAINED (409 escrow_constrained_cannot_reactivate)", async () => {
     const provider = await world.provider();
     await patch(provider.did, "status", { status: "SUSPENDED" });
     const { db } = world.deps;

@@ -156,7 +156,7 @@ describe("AGT-25: a delegate's scope is a part of its delegator's", () => {
     delegator = did;
   });
 
-  it("the same scope and a narrower one are accepted", async () => {
+  it("accepts the same scope and a narrower one", async () => {
     const aid = expectStatus(
       await delegate(delegator, { capabilities: ["review"], max_transaction_value: "99.99" }),
       201,
@@ -205,7 +205,7 @@ describe("AGT-25: a delegate's scope is a part of its delegator's", () => {
     expect([refused.status, fieldCodes(refused)]).toEqual([422, { delegated_by: "invalid_value" }]);
   });
 
-  it("a scope patch does not widen a delegate beyond its delegator", async () => {
+  it("is not widened beyond its delegator by a scope patch", async () => {
     const { did } = expectStatus(await delegate(delegator, {}), 201);
     const refused = await patch(did, "scope", { max_transaction_value: "100.01" });
     expect([refused.status, fieldCodes(refused)]).toEqual([422, { max_transaction_value: "scope_exceeds_delegator" }]);

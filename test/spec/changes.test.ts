@@ -1,5 +1,5 @@
-// The records that every change leaves, in the batch of the change itself (EVT-1 to EVT-7, DIR-1 to DIR-3). No route
-// reads them yet, so the tests read the rows.
+// The records that every change leaves, in the batch of the change itself (EVT-1 to EVT-7, DIR-1 to DIR-3). No route reads them yet, so the tests
+// read the rows.
 import { and, eq } from "drizzle-orm";
 import { beforeAll, describe, expect, it } from "vitest";
 import { agentMarkets } from "../../src/db/tables/agents.ts";
@@ -51,7 +51,7 @@ describe("the records of an agent's life", () => {
     expect(await feedOf(did)).toEqual([]);
   });
 
-  it("DIR-1: the first activation is `registered`, ACTIVE↔SUSPENDED `status_changed`, TERMINATED `revoked`", async () => {
+  it("DIR-1: the first activation is `registered`, a suspension or reactivation `status_changed`, a termination `revoked`", async () => {
     const { did } = await world.agent("CONSUMER");
     await patch(did, "scope", { capabilities: ["other"] });
     for (const status of ["SUSPENDED", "ACTIVE", "TERMINATED"])
@@ -139,7 +139,7 @@ describe("authorized_markets", () => {
     expect([refused.status, refused.body.code]).toEqual([409, "market_not_authorized"]);
   });
 
-  it("AGT-20: a TERMINATED agent opens none: 409 agent_status_not_mutable", async () => {
+  it("AGT-20: a TERMINATED agent opens no market: 409 agent_status_not_mutable", async () => {
     const { did } = await world.agent("PROVIDER");
     await patch(did, "status", { status: "TERMINATED" });
     const refused = await open(did, [market()]);

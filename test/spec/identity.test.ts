@@ -1,4 +1,4 @@
-// The public readings and checks of an agent over HTTP (IDN-1 to IDN-26). Every test names its rule.
+// The public reads and checks of an agent over HTTP (IDN-1 to IDN-26). Every test names its rule.
 import { compactVerify, createLocalJWKSet, decodeProtectedHeader, jwtVerify } from "jose";
 import { beforeAll, describe, expect, it } from "vitest";
 import { type Agent, createWorld, expectStatus, ISSUER, type Json, type Reply, type World } from "../support/world.ts";
@@ -46,7 +46,7 @@ describe("the certificate", () => {
     ]);
   });
 
-  it("IDN-7: ends after 12 months, or with the attestation where that is earlier", async () => {
+  it("IDN-7: ends after 12 months, or with the attestation if that is earlier", async () => {
     const ends = new Date(Date.now() + 3_600_000);
     const principal_id = await world.principal({
       verification_attestation: {
@@ -196,7 +196,7 @@ describe("the DID document", () => {
     ]);
   });
 
-  it("IDN-2: of a REVOKED or TERMINATED agent has no key", async () => {
+  it("IDN-2: has no key for a REVOKED or TERMINATED agent", async () => {
     const { did } = await world.agent("CONSUMER");
     await world.call("PATCH", `/v1/agents/${did}/status`, { body: { status: "TERMINATED" } });
     const document = JSON.parse((await open(`/v1/agents/${did}/did.json`)).text) as Json;
@@ -206,7 +206,7 @@ describe("the DID document", () => {
 });
 
 describe("the well-known documents", () => {
-  it("IDN-3, IDN-4: the keys stand at /.well-known/aeap-ca-jwks (also with .json), with RFC 7638 thumbprints, use sig, ES256", async () => {
+  it("IDN-3, IDN-4: the keys are at /.well-known/aeap-ca-jwks (also with .json), with RFC 7638 thumbprints, use sig, ES256", async () => {
     const plain = expectStatus(await open("/.well-known/aeap-ca-jwks"), 200);
     expect(expectStatus(await open("/.well-known/aeap-ca-jwks.json"), 200)).toEqual(plain);
     for (const key of plain.keys) {

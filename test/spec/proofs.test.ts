@@ -1,5 +1,4 @@
-// A consumer's bound proof in the provider's hands, and a management key on agents' routes, over HTTP (PRF-6 to PRF-8,
-// CRED-3).
+// A consumer's bound proof that the provider presents, and a management key on agents' routes, over HTTP (PRF-6 to PRF-8, CRED-3).
 import { beforeAll, describe, expect, it } from "vitest";
 import { payOnChain } from "../support/chain.ts";
 import { type Agent, createWorld, expectStatus, type Reply, type World } from "../support/world.ts";
@@ -17,8 +16,8 @@ const send = (method: string, path: string, headers: Record<string, string>, bod
   world.call(method, path, { key: null, headers, ...(body !== undefined && { body }) });
 const outcome = ({ status, body }: Reply) => [status, body.code, body.type];
 
-describe("PRF-6: a consumer's proof in the provider's hands", () => {
-  it("facilitates, and can then neither confirm the task, nor make an intent, nor facilitate another payment", async () => {
+describe("PRF-6: a consumer's proof that the provider presents", () => {
+  it("facilitates, and after that can neither confirm the task, nor make an intent, nor facilitate another payment", async () => {
     const intent = await world.intent(consumer, provider, "2.00");
     const payment_tx = await payOnChain(consumer.did, provider.did, 2_000_000, { intentId: intent.intent_id });
     const captured = await world.proveBound(consumer, provider.did);
@@ -45,7 +44,7 @@ describe("PRF-6: a consumer's proof in the provider's hands", () => {
     expect(task.status).toBe("open");
   });
 
-  it("that was never used to facilitate confirms nothing either", async () => {
+  it("does not confirm anything either if it was never used to facilitate", async () => {
     const intent = await world.intent(consumer, provider, "4.00");
     const payment_tx = await payOnChain(consumer.did, provider.did, 4_000_000, { intentId: intent.intent_id });
     const claim = { intent_id: intent.intent_id, payment_tx };
@@ -82,7 +81,7 @@ describe("CRED-3: a management key on an agent's call is rejected", () => {
     expect(outcome(reply)).toEqual([401, "certificate_required", undefined]);
   });
 
-  it("and an agent's headers open no management call: 401 invalid_credentials", async () => {
+  it("and an agent's headers are refused on management calls: 401 invalid_credentials", async () => {
     const headers = await world.prove(consumer, "GET", "/v1/agents");
     expect(outcome(await send("GET", "/v1/agents", headers))).toEqual([401, "invalid_credentials", undefined]);
   });

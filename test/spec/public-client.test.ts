@@ -1,5 +1,5 @@
-// A purchase as the public AEA/P clients make it, all nine steps and nothing else (PAY-18, PAY-19, FAC-1, DSP-1, DSP-2): DIDs raw in
-// the path, ISO timestamps, DER in padded base64, amounts and JSON as Python prints them, a transaction hash without 0x.
+// A purchase as the public AEA/P clients make it, all nine steps and nothing else (PAY-18, PAY-19, FAC-1, DSP-1, DSP-2): raw DIDs in the path, ISO
+// timestamps, DER in padded base64, amounts and JSON as Python prints them, a transaction hash without 0x.
 import { beforeAll, describe, expect, it } from "vitest";
 import { requestDigest, signProof } from "../../src/protocol/proof.ts";
 import { payOnChain } from "../support/chain.ts";
@@ -18,7 +18,7 @@ beforeAll(async () => {
 
 const timestampNow = (): string => new Date().toISOString().replace(/\.\d{3}Z$/, "Z");
 
-/** Request-bound, as the clients sign it: over the decoded, sorted pairs or the raw body. */
+/** Calls with a request-bound proof, as the clients sign it: over the decoded, sorted pairs or the raw body. */
 async function as(agent: Agent, method: string, path: string, rawBody = ""): Promise<Reply> {
   const [pathname = "", query = ""] = path.split("?");
   const digest = await requestDigest({ method, query, body: rawBody });
@@ -63,7 +63,7 @@ async function challengeProvider() {
   expect(expectStatus(await open("POST", "/v1/verify/proof", challenge), 200).verified).toBe(true);
 }
 
-/** Where to be paid, with the parties and the amount. */
+/** The path that asks where to pay, with the parties and the amount. */
 const orderPath = (parties: Parties, amount = "1.0"): string => {
   const query = new URLSearchParams({
     market: "US-USDC",
@@ -75,7 +75,7 @@ const orderPath = (parties: Parties, amount = "1.0"): string => {
   return `/v1/payment-address?${query}`;
 };
 
-/** Step 5: where to be paid, without the parties and then with them. */
+/** Step 5: asks where to pay, without the parties and then with them. */
 async function paymentAddress(parties: Parties): Promise<Json> {
   const base = expectStatus(
     await as(parties.provider, "GET", "/v1/payment-address?market=US-USDC&network=base-sepolia"),
@@ -88,7 +88,7 @@ async function paymentAddress(parties: Parties): Promise<Json> {
   return address;
 }
 
-/** Step 6: on-chain, naming no intent. */
+/** Step 6: pays on-chain, naming no intent. */
 const pay = (parties: Parties): Promise<string> => payOnChain(parties.consumer.did, parties.provider.did, 1_000_000);
 
 /** Step 7. */
@@ -108,7 +108,7 @@ async function checkBoundProof() {
   expect(expectStatus(await open("POST", "/v1/verify/proof", boundProof), 200).verified).toBe(true);
 }
 
-/** Step 8: facilitation, as the provider, without 0x and without an intent. */
+/** Step 8: facilitates as the provider, without 0x and without an intent. */
 async function facilitate(parties: Parties, tx: string): Promise<Json> {
   const claim = {
     provider_did: parties.provider.did,
@@ -136,12 +136,12 @@ it("plays all nine steps of a purchase", async () => {
   // 1 to 3: the consumer challenges the provider.
   await challengeProvider();
 
-  // 4: is it well right now?
+  // 4: the consumer checks the provider's live status.
   const status = expectStatus(await open("GET", `/v1/agents/${provider.did}/status`), 200);
   expect(status).toMatchObject({ status: "ACTIVE", environment: "sandbox", agent_rating: null, cert_tier: "TIER_2" });
   expect(status.escrow_state).toBe("FUNDING");
 
-  // 5: the provider asks where to be paid, then with the parties.
+  // 5: the provider asks where to pay, then asks with the parties.
   const address = await paymentAddress({ provider, consumer });
 
   // 6: the consumer pays.
@@ -166,27 +166,27 @@ it("plays all nine steps of a purchase", async () => {
 });
 
 describe("a dispute instead of the confirmation, with the management key of the consumer's platform", () => {
-  /** Of the consumer's platform, which is another one than the provider's. */
+  /** The consumer's platform, which differs from the provider's. */
   let buying: World;
   let parties: Parties;
   const settled: Json[] = [];
   beforeAll(async () => {
     buying = await createWorld();
     parties = { provider: await world.provider(), consumer: await buying.consumer() };
-    // First all purchases: an escrow that is CONSTRAINED by a dispute takes no further order.
+    // Makes all purchases first, because an escrow that a dispute has made CONSTRAINED takes no further order.
     for (let n = 0; n < 6; n++) {
       await paymentAddress(parties);
       settled.push(await facilitate(parties, await pay(parties)));
     }
   });
 
-  /** As Python's `json.dumps` writes an object of texts. */
+  /** Prints an object of texts as Python's `json.dumps` does. */
   const printed = (body: Record<string, string>): string =>
     `{${Object.entries(body)
       .map(([name, value]) => `${JSON.stringify(name)}: ${JSON.stringify(value)}`)
       .join(", ")}}`;
 
-  /** The key and the type of the body are all the headers that are sent. */
+  /** Sends no other headers than the key and the body's type. */
   const dispute = (of: World, facilitationId: string, reason: string) =>
     of.call("POST", "/v1/disputes", {
       rawBody: printed({
@@ -201,7 +201,7 @@ describe("a dispute instead of the confirmation, with the management key of the 
   const taskOf = async ({ task_id }: Json): Promise<Json> =>
     expectStatus(await as(parties.consumer, "GET", `/v1/tasks/${task_id}`), 200);
 
-  /** What the clients read of it. */
+  /** Expects the fields that the clients read. */
   function expectFiled(filed: Json, before: number): void {
     expect(filed.dispute_id).toMatch(/^dsp_/);
     expect([filed.status, filed.bounty_amount]).toEqual(["pre_arbitration", "1.00"]);
@@ -232,7 +232,7 @@ describe("a dispute instead of the confirmation, with the management key of the 
     expect((await taskOf(settled[nth])).status).toBe("disputed");
   });
 
-  it("is filed as well about a task that was confirmed before, which stays confirmed", async () => {
+  it("can be filed about a task that was confirmed before, which stays confirmed", async () => {
     const bought = settled[5];
     const path = `/v1/tasks/${bought.task_id}/confirm`;
     expect(expectStatus(await as(parties.consumer, "POST", path, CONFIRMATION), 200).status).toBe("confirmed");
@@ -255,7 +255,7 @@ describe("a dispute instead of the confirmation, with the management key of the 
     }
   });
 
-  it("stops the next purchase, whose escrow no longer covers what is disputed", async () => {
+  it("stops the next purchase, because the escrow no longer covers the disputed amount", async () => {
     const shown = expectStatus(await open("GET", `/v1/agents/${parties.provider.did}/status`), 200);
     expect(shown).toMatchObject({ status: "ACTIVE", escrow_state: "CONSTRAINED" });
     const reply = await as(parties.provider, "GET", orderPath(parties));
@@ -263,7 +263,7 @@ describe("a dispute instead of the confirmation, with the management key of the 
   });
 });
 
-it("answers every refusal of an intent with 403, because the clients stop at nothing else and would pay", async () => {
+it("answers every refusal of an intent with 403, because the clients stop at no other status and would pay", async () => {
   const other = await world.agent("PROVIDER");
   const reply = await as(other, "GET", orderPath({ provider: other, consumer }, "1e-06"));
   expect(reply.status).toBe(403);

@@ -1,5 +1,4 @@
-// A purchase over HTTP: the fields of each answer (PAY-1, PAY-2, PAY-7, FAC-11 to FAC-15, TSK-2, TSK-3). Every test
-// names its rule.
+// A purchase over HTTP: the fields of each answer (PAY-1, PAY-2, PAY-7, FAC-11 to FAC-15, TSK-2, TSK-3). Every test names its rule.
 import { createLocalJWKSet, jwtVerify } from "jose";
 import { beforeAll, describe, expect, it } from "vitest";
 import { didHash, intentHash } from "../../src/chain/hashes.ts";
@@ -10,7 +9,7 @@ let world: World;
 let provider: Agent;
 let consumer: Agent;
 let intent: Json;
-/** Between these instants the intent was opened. */
+/** The intent was opened between these instants. */
 let opened: readonly [from: number, to: number];
 let paymentTx: string;
 let settled: Json;
@@ -27,7 +26,7 @@ beforeAll(async () => {
 });
 
 describe("the payment intent", () => {
-  it("PAY-2, HTTP-7: has all that is needed to pay, in whole units and base units, the network by both of its names", () => {
+  it("PAY-2, HTTP-7: has everything that is needed to pay, in whole units and base units, and both names of the network", () => {
     const { settlement_contract: contract, token } = chainOf();
     expect(intent).toEqual({
       intent_id: expect.stringMatching(/^pin_[0-7][0-9A-HJKMNP-TV-Z]{25}$/),
@@ -65,7 +64,7 @@ describe("the payment intent", () => {
     expect(from).toBeLessThanOrEqual(opened[1]);
   });
 
-  it("PAY-17: is read by its parties; for a third agent it is 403 forbidden, an unknown one 404", async () => {
+  it("PAY-17: is readable for its parties; a third agent gets 403 forbidden, and an unknown intent is 404", async () => {
     const path = `/v1/payment-intents/${intent.intent_id}`;
     for (const party of [consumer, provider]) {
       expect(expectStatus(await world.as(party, "GET", path), 200)).toEqual({
@@ -81,7 +80,7 @@ describe("the payment intent", () => {
     expect([unknown.status, unknown.body.code]).toEqual([404, "not_found"]);
   });
 
-  it("HTTP-4, HTTP-7: accepts a CAIP-2 name and a JSON number, which passes no binary float", async () => {
+  it("HTTP-4, HTTP-7: accepts a CAIP-2 name and a JSON number, which is never read as a binary float", async () => {
     const opened = await world.intent(consumer, provider, 1e-6 as never, { network: "eip155:84532" });
     expect([opened.amount, opened.amount_base_units, opened.network]).toEqual(["0.000001", "1", "base-sepolia"]);
   });
