@@ -1,5 +1,5 @@
-// Runs in Node, for the workerd tests: teams of Cloudflare Access, as far as the service sees one. Each is a server on
-// loopback with keys at the path of the real one; a POST to the first server starts a team.
+// Runs in Node, for the workerd tests: teams of Cloudflare Access, as far as the service sees one. Each is a server on loopback with keys at the path
+// of the real one; a POST to the first server starts a team.
 import { createServer, type IncomingMessage, type RequestListener, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";

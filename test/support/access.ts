@@ -1,5 +1,5 @@
-// A team of Cloudflare Access: it signs application tokens, publishes its keys on loopback, and rotates them. Also the
-// world that accepts that team's tokens.
+// A team of Cloudflare Access, which signs application tokens, publishes its keys on loopback and rotates them, and the world that accepts its
+// tokens.
 import { exportJWK, generateKeyPair, type JWK, type JWTPayload, SignJWT } from "jose";
 import { inject } from "vitest";
 import { type AccessTiming, openAccess } from "../../src/auth/access.ts";
@@ -71,10 +71,10 @@ export async function openTeam(): Promise<Team> {
   return team;
 }
 
-/** As in production, but patient: the team's server shares the machine with the tests. */
+/** The timing of production, but with a long time-out, because the team's server shares the machine with the tests. */
 const PATIENT: AccessTiming = { timeoutMs: 60_000, maxAgeMs: 600_000, restMs: 10_000, now: () => Date.now() };
 
-/** A service that accepts the team's tokens, with nothing read yet. */
+/** A service that accepts the team's tokens and has not read its keys yet. */
 export function withAccess(world: World, team: Team, timing: AccessTiming = PATIENT): World {
   const configured = { ACCESS_TEAM_DOMAIN: team.origin, ACCESS_AUDIENCE: team.audience };
   const deps = buildDeps({ ...env, DB: world.meter.d1, ...configured }, ISSUER, { now: () => world.now() });

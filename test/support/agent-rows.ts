@@ -1,5 +1,5 @@
-// What an agent's row repeats of other tables, so that its public status costs no more rows: the states of its escrows (MKT-18) and the
-// sums of the counterparties that may be clipped (TSK-14). A market may say that it is the only one where it is, and nowhere else.
+// Checks the columns in which an agent's row repeats other tables, so that its public status reads fewer rows: the states of its escrows (MKT-18) and
+// the sums of the counterparties that may be clipped (TSK-14). Also checks that a market is marked as the only one exactly if it is.
 import { type AgentRow, agentMarkets, agents, ratingCounterparties } from "../../src/db/tables/agents.ts";
 import { escrows } from "../../src/db/tables/money.ts";
 import { statesOf } from "../../src/escrow/states.ts";
@@ -8,7 +8,7 @@ import type { World } from "./world.ts";
 
 type Of = Pick<AgentRow, "did" | "environment">;
 
-/** The agents whose rows say otherwise than those tables, with both. */
+/** Returns the agents whose rows differ from those tables, with both versions. */
 export async function strayAgents({ deps: { db } }: World) {
   const [rows, held, counterparties, markets] = await db.batch([
     db.select().from(agents),

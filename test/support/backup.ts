@@ -1,5 +1,5 @@
-// A backup of the database and its restoration, as `wrangler d1 time-travel restore` does it: every row is as it was, and nothing else of the
-// service is, neither the chain nor the Durable Objects.
+// Backs the database up and restores it, as `wrangler d1 time-travel restore` does: every row is as it was, but the chain and the Durable Objects do
+// not go back.
 import { env, type Json } from "./world.ts";
 
 type Backup = ReadonlyMap<string, readonly Json[]>;

@@ -1,4 +1,4 @@
-// The bindings through which the service leaves its isolate, each of whose calls goes through a function of the test.
+// The bindings through which the service leaves its isolate. Each of their calls goes through a function of the test.
 import type { Env } from "../../src/context.ts";
 
 /** Makes a call of a binding. `name` is the binding with the method, or `DB.batch`. */
@@ -16,7 +16,7 @@ export const interceptDatabase = (d1: D1Database, step: Step): D1Database =>
     batch: (statements: D1PreparedStatement[]) => step("DB.batch", () => d1.batch(statements)),
   }) as unknown as D1Database;
 
-/** The database and the Durable Objects. Getting a stub is no call. */
+/** The database and the Durable Objects. Getting a stub does not count as a call. */
 export function interceptDatabases(env: Env, step: Step): Databases {
   const DB = interceptDatabase(env.DB, step);
   const objects = NAMESPACES.map((name) => [name, interceptObjects(env[name], name, step)] as const);
@@ -39,7 +39,7 @@ const interceptObjects = (namespace: object, name: string, step: Step): object =
 const interceptCalls = (target: object, name: string, step: Step): object =>
   intercept(target, (method, call) => step(`${name}.${method}`, async () => (await call()) as unknown));
 
-/** The same object; every call of its methods goes through `through`. */
+/** Wraps the object, so that every call of its methods goes through `through`. */
 function intercept(target: object, through: (method: string, call: () => unknown) => unknown): object {
   return new Proxy(target, {
     get(object, name) {

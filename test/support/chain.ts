@@ -15,7 +15,7 @@ export type Chain = { network: string; rpc_url: string; settlement_contract: str
 /** Every chain of this runtime, the labs among them. */
 export const CHAINS: readonly Chain[] = JSON.parse(env["NETWORKS"] ?? "[]");
 
-/** NETWORKS with the shared chains and some labs, as JSON. A world asks and follows each of its networks, so name those that it needs. */
+/** NETWORKS with the shared chains and some labs, as JSON. A world reads and follows all its networks, so name only the labs that it needs. */
 export const networksWith = (...labs: readonly string[]): string =>
   JSON.stringify(CHAINS.filter(({ network }) => !network.startsWith("lab") || labs.includes(network)));
 
@@ -39,7 +39,7 @@ export async function rpc<Result>(network: string, method: string, params: unkno
 export const headOf = async (network: string): Promise<number> =>
   Number(await rpc<string>(network, "eth_blockNumber", []));
 
-/** Contracts and a node on the first of this runtime's chains, each for one file (surroundings.ts). */
+/** Contracts and a node on the first of this runtime's chains, each used by one file (surroundings.ts). */
 export const ownContract = (): { contract: string; authority: string } => JSON.parse(env["OWN_CONTRACT"] ?? "");
 export const otherHolders = (): { contract: string; authority: string } => JSON.parse(env["OTHER_HOLDERS"] ?? "");
 /** The chain of a lab, without the faults of the node in front of it. */
@@ -52,20 +52,20 @@ export async function spoil(network: string, ...spoils: readonly Spoil[]): Promi
 }
 
 const GAS = "0x2dc6c0";
-/** Names the gas, so that the node makes no dry run and a refused call is mined as reverted. */
+/** Sets the gas, so that the node does not simulate the call and a refused call is mined as reverted. */
 export const submit = (network: string, from: string, to: string, data: string, gas = GAS): Promise<string> =>
   rpc(network, "eth_sendTransaction", [{ from, to, data, gas }]);
 
 export async function send(network: string, from: string, to: string, data: string, gas = GAS): Promise<string> {
   const hash = await submit(network, from, to, data, gas);
-  // The node answers before it mines.
+  // The node answers before the block is mined.
   while ((await rpc(network, "eth_getTransactionReceipt", [hash])) === null) {
     await new Promise((resolve) => setTimeout(resolve, 5));
   }
   return hash;
 }
 
-/** A call of a role, which goes to the authority: its address and the data. */
+/** A call that goes to the authority, as a role makes it: its address and the data. */
 export function asRole(network: string, data: string, contract = chainOf(network).settlement_contract) {
   const args = [contract as `0x${string}`, data as `0x${string}`] as const;
   return {
@@ -86,7 +86,7 @@ export type PayOptions = {
   approved?: boolean;
   /** False: does not wait for its block. */
   mined?: boolean;
-  /** Runs when everything but the payment is mined. */
+  /** Runs once everything except the payment is mined. */
   prepared?: () => Promise<unknown>;
 };
 
@@ -107,7 +107,7 @@ export async function payOnChain(
     token,
     encodeFunctionData({ abi: mintAbi, functionName: "mint", args: [hex(from), amount] }),
   );
-  // Several payments of a test may go from one account at once, so an exact allowance could be used by another one.
+  // Several payments of a test may come from one account at the same time, and another of them could use up an exact allowance.
   const allowance = approved ? 2n ** 256n - 1n : 0n;
   await send(
     network,
@@ -144,7 +144,7 @@ export const mintAbi = [
   },
 ] as const;
 
-/** The vault of a provider, which may not be there yet: the contract takes it as nobody's wallet. */
+/** The address of a provider's vault, which may not be deployed yet. The contract accepts it as no one's wallet. */
 export async function vaultOf(
   did: string,
   network = "base-sepolia",
@@ -154,7 +154,7 @@ export async function vaultOf(
   return addressIn(await rpc<string>(network, "eth_call", [{ to: contract, data }, "latest"]));
 }
 
-/** The code that the contract's vaults are clones of. */
+/** The code that the contract's vaults clone. */
 export async function vaultImplementationOf(network = "base-sepolia"): Promise<string> {
   const data = encodeFunctionData({ abi: settlementAbi, functionName: "vaultImplementation" });
   return addressIn(
@@ -166,7 +166,7 @@ const addressIn = (word: string): string => `0x${word.slice(-40)}`;
 
 const CREATE2_DEPLOYER = "0x4e59b44847b379578588920cA78FbF26c0B4956C";
 
-/** A minimal clone that anybody may make: where it will stand, and its making. */
+/** A minimal clone that any account may deploy: its future address, and the call that deploys it. */
 export function plannedClone(implementation: string, network = "base-sepolia") {
   const bytecode =
     `0x3d602d80600a3d3981f3363d3d373d3d3d363d73${implementation.slice(2)}5af43d82803e903d91602b57fd5bf3` as const;

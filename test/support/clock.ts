@@ -1,12 +1,11 @@
-// The clock of a world's sandbox, moved by the offset on its platform's row (ACC-9), a clock that stands still, and an attestation that ends
-// soon.
+// The clock of a world's sandbox, moved by the offset on its platform's row (ACC-9), a clock that stands still, and an attestation that ends soon.
 import { eq } from "drizzle-orm";
 import { HOUR_MS } from "../../src/core/limits.ts";
 import { platforms } from "../../src/db/tables/accounts.ts";
 import { withDeps } from "./variants.ts";
 import type { World } from "./world.ts";
 
-/** The same world with a clock that only `advance` moves, so that edges are exact. */
+/** Returns the world with a clock that only `advance` moves, so that limits can be tested exactly. */
 export function stopped(world: World): World {
   const stoppedAt = world.now();
   const { offset } = world;
@@ -25,7 +24,7 @@ export const moveClock = async ({ deps, platformId }: World, clockOffsetMs: numb
     .where(eq(platforms.platformId, platformId));
 };
 
-/** In real time: since an hour, for so many hours. */
+/** An attestation that began an hour ago in real time, and ends after the given hours. */
 export const attested = (hours: number) => ({
   verification_attestation: {
     attestation_id: `att_${hours}`,

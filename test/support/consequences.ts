@@ -16,8 +16,8 @@ export type Seen = {
 const HOUR_MS = 3_600_000;
 
 /**
- * Tables with a column of their own, and those that the queue and other files' blocks move at any time: the marks of the outbox and the follower,
- * and what jobs make of the directory.
+ * Tables with a column of their own, and tables that the queue or the blocks of other files may change at any time: the marks of the outbox and the
+ * follower, and the rows that jobs make for the directory.
  */
 const NOT_LISTED: ReadonlySet<string> = new Set<Table>([
   "activity_entries",
@@ -80,7 +80,7 @@ const isKept = (difference: Difference) => {
   return ({ before, after }: Change): boolean => after !== null || before.seq > (pruned.get(before.environment) ?? 0);
 };
 
-/** Each record stands with an entry that says what the agent's row says, at the record's instant; no entry changes without a record. */
+/** Checks that each record has an entry that equals the agent's row at the record's instant, and that no entry changes without a record. */
 async function checkEntries(records: readonly Change[], entries: readonly Change[]): Promise<void> {
   const listed = Map.groupBy(added(records), ({ did }) => did);
   const faults = await entryFaults(env.DB, [...listed.keys()]);
@@ -94,7 +94,7 @@ async function checkEntries(records: readonly Change[], entries: readonly Change
   if (faults.length + silent.length > 0) throw new Error(`the directory: ${JSON.stringify({ faults, silent })}`);
 }
 
-/** The row in the form of `observe`, without the reason of a missing entry, which no table holds. */
+/** The row in the form of `observe`, without the reason of a missing entry, which no table has. */
 export const expectedOf = (row: Consequence): Seen => ({
   states: row.states.toSorted(),
   tables: row.tables.toSorted(),
@@ -110,7 +110,7 @@ export const expectedOf = (row: Consequence): Seen => ({
 const sorted = (by: ByParty): ByParty =>
   Object.fromEntries(Object.entries(by).map(([party, effects]) => [party, effects.toSorted()]));
 
-// ---- Rows that are only ever added ---------------------------------------------------------------------------------------
+// ---- Rows that are only added --------------------------------------------------------------------------------------------
 
 function added(changes: readonly Change[]): Json[] {
   const touched = changes.find(({ before }) => before !== null);
@@ -118,7 +118,7 @@ function added(changes: readonly Change[]): Json[] {
   return changes.map(({ after }) => after);
 }
 
-/** False for the log of an account that is removed itself. */
+/** False for the log of an account that is itself removed. */
 const outlives = (difference: Difference) => {
   const removed = (difference.get("platforms") ?? []).filter(({ after }) => after === null);
   const ids = new Set(removed.map(({ before }) => before.platform_id));
@@ -194,7 +194,7 @@ function statesIn(difference: Difference): string[] {
   return [...new Set(moves.filter((move) => move !== ""))].sort();
 }
 
-/** The version and revision of the agent's row, and the documents that were signed of them. */
+/** The version and revision of the agent's row, and the documents that were signed from them. */
 function documentsIn(difference: Difference): Effect[] {
   const of = (table: Table, did: string) =>
     (difference.get(table) ?? []).filter(({ before, after }) => (after ?? before).did === did);
@@ -248,12 +248,12 @@ function certificateEffects({ before, after }: Change): Effect[] {
   ];
 }
 
-/** A new alert, or one that was found again. */
+/** True for a new alert, and for one that was raised again. */
 const isRaised = ({ before, after }: Change): boolean => before === null || after.seen > before.seen;
 
 // ---- Parties -------------------------------------------------------------------------------------------------------------
 
-/** The effects by party; several agents of one party have the same. */
+/** Groups the effects by party; several agents of one party must have the same effects. */
 function byParty(parties: Parties, effects: readonly Effect[]): ByParty {
   const known = Object.values(parties).flat();
   const stranger = effects.find(([id]) => !known.includes(id));
@@ -281,7 +281,7 @@ async function platformsOf(parties: Parties): Promise<Map<string, string>> {
   return new Map(results.filter(({ id }) => ids.has(id)).map(({ id, platform_id }) => [id, platform_id]));
 }
 
-/** The mails of links that have another name than the link. */
+/** The links whose mail has another name. */
 const MAIL_OF_LINK: Readonly<Record<string, string>> = {
   change_email: "verify_new_email",
   confirm_contact: "verify_contact",

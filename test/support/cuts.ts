@@ -1,5 +1,5 @@
-// The death of an isolate at a chosen step: what it had begun stops there for ever, nothing of it is caught or cleaned up, and the Durable
-// Objects begin again from their storage. A step is a call of a binding: a batch of the database, a method of an object, a file, a message.
+// The death of an isolate at a chosen step: everything in progress stops for ever, without any catch or cleanup, and the Durable Objects start again
+// from their storage. A step is a call of a binding: a batch of the database, a method of an object, a file, a message.
 import { interceptBindings, type Step } from "./bindings.ts";
 import { restartObjects } from "./readings.ts";
 import { isWhole } from "./scale.ts";
@@ -7,19 +7,19 @@ import { withVars } from "./variants.ts";
 import type { World } from "./world.ts";
 
 export type Cut = {
-  /** From 1. */
+  /** Counted from 1. */
   readonly step: number;
-  /** Whether the step had its effect. */
+  /** `after`: the step had its effect. */
   readonly moment: "before" | "after";
-  /** The binding and the method, as in `DB.batch`. */
+  /** The binding and the method, such as `DB.batch`. */
   readonly name: string;
 };
 const MOMENTS = ["before", "after"] as const;
 
-/** Makes calls that an object makes itself steps of the act. Once the isolate is dead they fail, so that the object has no more effect. */
+/** Makes an object's own calls steps of the act. They fail once the isolate is dead, so that the object has no further effect. */
 type Reach = (step: Step) => Promise<unknown>;
 
-/** Runs the act in an isolate that dies at a step; with `of`, steps of that name alone count. Null when the act came to its end before. */
+/** Runs the act in an isolate that dies at a step; with `of`, only steps of that name count. Returns null if the act ended before. */
 export async function killAt(
   world: World,
   { step: last, moment, of }: Omit<Cut, "name"> & { readonly of?: string },
@@ -42,7 +42,7 @@ export async function killAt(
           const result = await go();
           if (!isLast && !dead) return result;
         } catch (thrown) {
-          // What was under way fails with its object, and nobody is left to learn of it.
+          // Calls in progress fail with their object, and no caller is left to get the error.
           if (!dead) throw thrown;
         }
       }
@@ -66,17 +66,17 @@ export async function killAt(
   return cut;
 }
 
-/** A death after a step leaves in storage what a death before the next step leaves: an act of many steps takes both in whole runs alone. */
+/** A death after a step leaves the same storage as a death before the next step, so an act with many steps tests both only in whole runs. */
 export const momentsOfMany = (): readonly Cut["moment"][] => (isWhole() ? MOMENTS : ["after"]);
 
-/** Each step at which an isolate died, without its number. */
+/** The names of the steps at which an isolate died, without numbers. */
 export const namesOf = (cuts: readonly Cut[]): string[] => cuts.map(({ moment, name }) => `${moment} ${name}`);
 
 /** The names of all cuts of an act that has these steps. */
 export const cutsOf = (steps: readonly string[], moments: readonly Cut["moment"][] = MOMENTS): string[] =>
   steps.flatMap((name) => moments.map((moment) => `${moment} ${name}`));
 
-/** A step, with what is left before it and, where it changes that, after it; with neither where others run beside it. */
+/** A step, with the number of rows left before it and, if the step changes that, after it. Steps that run concurrently with others have neither. */
 export type Leaving = readonly [name: string, before?: string | number, after?: string | number];
 export const cutsLeaving = (steps: readonly Leaving[], moments: readonly Cut["moment"][] = MOMENTS): string[] =>
   steps.flatMap(([name, before, after = before]) =>
@@ -85,13 +85,13 @@ export const cutsLeaving = (steps: readonly Leaving[], moments: readonly Cut["mo
 export const leftAt = ({ moment, name }: Pick<Cut, "moment" | "name">, left: string | number = "any"): string =>
   `${moment} ${name}: ${left}`;
 
-/** The call is not waited for: when it ends, the next steps may have had their effects. */
+/** Calls that the service does not wait for: when one ends, the next steps may already have had their effects. */
 const BESIDE = ["OUTBOX_QUEUE.send", "IDEMPOTENCY.end"];
 export const isBeside = ({ name }: Cut): boolean => BESIDE.includes(name);
 
 /**
- * Kills the isolate before and after each step of an act, each time on a new stage, until an act comes to its end. Returns all cuts, in
- * order: the test says which they are.
+ * Kills the isolate before and after each step of an act, each time on a new stage, until an act runs to its end. Returns all cuts in order, which
+ * the test compares with its list.
  */
 export async function killAtEveryStep<Stage extends { readonly world: World }>(
   set: () => Promise<Stage>,

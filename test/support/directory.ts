@@ -1,8 +1,7 @@
-// The directory's entries as they have to be: those of the agents with a certificate, as their rows say them, and their terms as the job has
-// written them.
+// The entries that the directory should have: those of the agents with a certificate, from their rows, and their terms as the job writes them.
 type Row = Record<string, unknown>;
 
-/** By an agent's row and its markets. */
+/** The entries that agents' rows and markets require. */
 const WANTED = `select did, environment, principal_id, status, economic_role, cert_tier, catalog_url, capabilities, agent_rating,
   case status when 'ACTIVE' then 'active' when 'REVOKED' then 'revoked' when 'TERMINATED' then 'revoked' else 'suspended' end as listed_as,
   (select json_group_array(market) from (select distinct market from agent_markets m where m.did = a.did
@@ -11,7 +10,7 @@ const WANTED = `select did, environment, principal_id, status, economic_role, ce
 const FOUND = `select did, environment, principal_id, status, economic_role, cert_tier, catalog_url, capabilities, agent_rating, listed_as, markets
   from directory_entries order by did`;
 
-/** Entries that are not what they have to be, both sides as JSON; of some agents, or of all. */
+/** Returns the entries that differ from the required ones, both sides as JSON, for some agents or for all. */
 export async function entryFaults(
   d1: D1Database,
   of?: readonly string[],

@@ -1,5 +1,5 @@
-// Before each file that runs in workerd: empty storage, the newest schema, and no memory of the file before. After it: the plans of what it sent,
-// and the events that it has written.
+// Before each file that runs in workerd: empties the storage, installs the newest schema, and forgets the file before. After it: checks the plans of
+// its statements and the events that it has written.
 import { afterAll } from "vitest";
 import { checkEvents } from "./events.ts";
 import { takeRecord } from "./issued.ts";

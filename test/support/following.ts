@@ -1,9 +1,9 @@
-// What is written after the commits, at any time: two readings of the same state may differ in it.
+// Columns and tables that are written after the commits, at any time, so that two reads of the same state may differ in them.
 import type { Json } from "./world.ts";
 
 /**
- * How far each activity log is hashed, which events are listed, which entries of the directory have their terms, and when a key and a session were last used: that is
- * written after the answer of any call, at most once a minute.
+ * How far each activity log is hashed, which events are listed, and which directory entries have their terms; and the last use of a key and a
+ * session, which is written after any call's answer, at most once a minute.
  */
 const LATER: Readonly<Record<string, readonly string[]>> = {
   activity_entries: ["hash"],
@@ -14,7 +14,10 @@ const LATER: Readonly<Record<string, readonly string[]>> = {
   sessions: ["used_at"],
 };
 
-/** Tables that follow as a whole: the marks of the outbox, the volumes that jobs count, and what is made of the directory's records and entries. */
+/**
+ * Tables that follow as a whole: the marks of the outbox, the volumes that jobs count, and the terms that jobs make from the directory's records and
+ * entries.
+ */
 export const FOLLOWING: ReadonlySet<string> = new Set([
   "outbox",
   "account_volumes",
@@ -24,6 +27,6 @@ export const FOLLOWING: ReadonlySet<string> = new Set([
   "directory_feeds",
 ]);
 
-/** A row without what follows by itself. */
+/** A row without the columns that follow. */
 export const settledPart = (table: string, row: Json): Json =>
   Object.fromEntries(Object.entries(row).filter(([name]) => !LATER[table]?.includes(name)));

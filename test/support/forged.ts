@@ -1,4 +1,4 @@
-// A receipt as a node that lies would show it: another gross and another part of the escrow, in a transaction that is real.
+// A receipt as a lying node would show it: another gross amount and another part of the escrow, in a real transaction.
 import { toEventSelector } from "viem/utils";
 import type { Json } from "./world.ts";
 
@@ -9,7 +9,7 @@ const VAULT_BALANCE = 2;
 
 export type Claimed = { readonly gross: number; readonly escrow: number; readonly held: number };
 
-/** Base units; fee as it was, and the rest is the provider's. */
+/** Base units. The fee stays, and the rest goes to the provider. */
 export const forgedReceipt = (receipt: Json, claimed: Claimed): Json => ({
   ...receipt,
   logs: receipt.logs.map((log: Json) => forgedLog(log, claimed)),

@@ -32,7 +32,7 @@ export const formHeaders = (boundary = BOUNDARY): Record<string, string> => ({
 
 const begins = (first: readonly number[], size: number): Uint8Array<ArrayBuffer> => {
   const bytes = new Uint8Array(Math.max(size, first.length));
-  // Every byte value, line breaks too.
+  // Uses every byte value, line breaks too.
   for (let at = 0; at < bytes.length; at++) bytes[at] = (at * 7) % 256;
   bytes.set(first);
   return bytes;
@@ -42,7 +42,7 @@ export const pdf = (size = 2_000) => begins([...utf8.encode("%PDF-1.7\n")], size
 export const png = (size = 2_000) => begins([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a], size);
 export const jpeg = (size = 2_000) => begins([0xff, 0xd8, 0xff, 0xe0], size);
 
-/** The parts of a document as they should be. */
+/** The parts of a valid document. */
 export const documentParts = (type: string, file: Uint8Array = pdf(), fileName = "document.pdf"): FormPart[] => [
   { name: "type", value: type },
   { name: "file", fileName, value: file },

@@ -1,4 +1,4 @@
-// The queues of a world: what is sent through their bindings is kept, and nothing consumes it by itself.
+// The queues of a world: messages that are sent through their bindings are kept, and only tests deliver them.
 import type { Env } from "../../src/context.ts";
 import type { Message } from "../../src/queue.ts";
 
@@ -14,7 +14,7 @@ const BINDINGS = Object.keys(QUEUES) as QueueBinding[];
 /** A message as its queue takes it, and the name of the queue. */
 export type Sent = { readonly queue: string; readonly body: Message };
 
-/** The bindings of `env`, which also add what they send to `sent`. */
+/** The bindings of `env`, which also add the messages that they send to `sent`. */
 export function watchQueues(env: Env, sent: Sent[]): Pick<Env, QueueBinding> {
   const watched = BINDINGS.map((name) => [name, watchQueue(env[name] as Queue, QUEUES[name], sent)]);
   return Object.fromEntries(watched) as Pick<Env, QueueBinding>;

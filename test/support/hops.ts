@@ -1,10 +1,10 @@
-// A world far from its database, which counts the hops that a caller waits for one after the other. Trips to the database and calls of
-// Durable Objects are hops; each goes on for some turns of the event loop after its answer, so that those that begin together count as one.
+// A world far from its database, which counts the sequential hops that a caller waits for. Trips to the database and calls of Durable Objects are
+// hops; each lasts for some turns of the event loop after its answer, so that hops that begin together count as one.
 import { interceptDatabases, type Step } from "./bindings.ts";
 import { withVars } from "./variants.ts";
 import { env, type World } from "./world.ts";
 
-/** What the service does between two hops takes fewer turns, however slow the machine is. */
+/** The service's own work between two hops takes fewer turns, however slow the machine is. */
 const TURNS = 50;
 
 async function passTurns(): Promise<void> {

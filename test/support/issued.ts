@@ -1,4 +1,4 @@
-// Records which store functions the tests call. Without a call nothing proves that a statement works, and its plan is not checked.
+// Records which store functions the tests call. Without a call, no test proves that a statement works, and its plan is not checked.
 import type { TestModule } from "vitest/node";
 
 /** The files that write SQL. */
@@ -27,7 +27,7 @@ export function takeRecord(): { readonly known: string[]; readonly called: strin
   return taken;
 }
 
-/** Stands on the first line of a marked module, so that line numbers stay. It uses the same object as `noted`. */
+/** The first line of a marked module, so that line numbers stay. It uses the same object as `noted`. */
 const MARK =
   "const markCall = (name, value) => { if (typeof value !== 'function') return value;" +
   " const noted = globalThis.storeFunctions ??= { known: new Set(), called: new Set() };" +

@@ -1,4 +1,4 @@
-// A lab is a chain of one test file, which stops its blocks, empties its registrar's account and spoils its node.
+// A lab is a chain of one test file, which stops its blocks, empties its registrar's account, and makes its node faulty.
 import { account, rpc, spoil } from "./chain.ts";
 import type { Json } from "./world.ts";
 
@@ -13,7 +13,7 @@ export function labOf(network: string) {
   return { lab, mine };
 }
 
-/** The node makes no faults, the registrar has gas, and each transaction gets a block. */
+/** Restores the lab: the node makes no faults, the registrar has gas, and each transaction gets a block. */
 export async function restoreLab(network: string): Promise<void> {
   const { lab } = labOf(network);
   await spoil(network);

@@ -1,5 +1,5 @@
-// Runs in Node: chains that one test file stops, turns back and spoils. A lab starts when it is first called, so that a run pays for those it
-// uses. Its contracts have the addresses that the same keys and code give on every chain.
+// Runs in Node: chains that one test file stops, rolls back and makes faulty. A lab starts at its first call, so that a run only pays for the labs
+// that it uses. Its contracts have the addresses that the same keys and code give on every chain.
 import { getContractAddress, type Hex } from "viem";
 import { clientFor } from "../../scripts/chain/client.ts";
 import { creationOf, deploy, SALT } from "../../scripts/chain/deploy.ts";
@@ -14,7 +14,7 @@ type Plan = {
   readonly network: string;
   readonly chainId: number;
   readonly confirmations: number;
-  /** How far its first block lies back. */
+  /** The age of its first block. */
   readonly beganSecondsAgo?: number;
   readonly delays?: Delays;
   readonly states?: number;
@@ -23,10 +23,10 @@ type Plan = {
 };
 
 const DAY_SECONDS = 86_400;
-/** The contracts once more, at other addresses. */
+/** The salt of a second deployment of the contracts, at other addresses. */
 export const OTHER_SALT: Hex = `0x${"07".repeat(32)}`;
 
-/** The file that a lab belongs to. `lab`, `lab-euro` and `lab-delayed` are also read by others, which leave them as they are. */
+/** The file that a lab belongs to. Other files also read `lab`, `lab-euro` and `lab-delayed`, and do not change them. */
 export const LABS: Readonly<Record<string, Omit<Plan, "network"> & { readonly of: string }>> = {
   lab: { of: "facilitation/on-chain", chainId: 31337, confirmations: 3, beganSecondsAgo: 5 * DAY_SECONDS },
   "lab-signer": { of: "objects/chain-signer", chainId: 31338, confirmations: 1 },
@@ -111,7 +111,7 @@ const TOKENS: Readonly<Record<"EURC" | "WETH", Create>> = {
   EURC: (rpcUrl, deployer) => createFrom(clientFor(rpcUrl), deployer, "EurcLike"),
   WETH: (rpcUrl, deployer) => createFrom(clientFor(rpcUrl), deployer, "LongToken"),
 };
-/** The deployer's first transaction creates it. */
+/** The address of the token, which the deployer's first transaction creates. */
 const created = () => getContractAddress({ from: roleAccounts().admin.address, nonce: 0n });
 
 type Named = Pick<Plan, "network" | "chainId" | "confirmations">;
@@ -147,7 +147,7 @@ function contractsFor({ token, ...money }: Money, salt: Hex): Contracts {
   return { settlement_contract: creationOf("SettlementContract", args, salt).address, authority };
 }
 
-/** Contracts of the same code that stand beside the service's on `lab`. */
+/** The second deployment on `lab`, with the same code as the service's contracts. */
 export function otherContracts(): { otherToken: Hex; otherContract: Hex; otherAuthority: Hex } {
   const { settlement_contract: otherContract, authority: otherAuthority } = contractsFor(plannedMoney.USDC, OTHER_SALT);
   return { otherToken: creationOf("TestUSDC", [], OTHER_SALT).address, otherContract, otherAuthority };

@@ -1,9 +1,9 @@
-// The mail binding, watched: what the real one sent cannot be read within workerd, so each mail is kept on its way to it.
+// Watches the mail binding: workerd cannot read what the real one sent, so each mail is recorded as it is sent.
 import type { Env } from "../../src/context.ts";
 
 export type SentMail = { from: EmailAddress; to: string; subject: string; text: string; html: string };
 
-/** `MAIL` takes the binding's place in an Env; `sent` fills as it sends. */
+/** `MAIL` replaces the binding in an Env, and `sent` collects its mails. */
 export function watchMails(binding: SendEmail): { readonly sent: SentMail[]; readonly MAIL: Env["MAIL"] } {
   const sent: SentMail[] = [];
   const send = async (mail: SentMail) => {

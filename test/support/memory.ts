@@ -7,7 +7,7 @@ const MEMORY = "/dev/shm";
 const NEEDED_BYTES = 2 ** 31;
 const PREFIX = "service-tests-";
 
-/** Whether the folder belongs to a run that was killed. */
+/** True if the folder belongs to a run that was killed. */
 function isAbandoned(name: string): boolean {
   const pid = name.startsWith(PREFIX) ? Number.parseInt(name.slice(PREFIX.length), 10) : Number.NaN;
   return pid > 0 && !existsSync(`/proc/${pid}`);
@@ -20,7 +20,7 @@ export function keepFilesInMemory(): void {
   for (const name of readdirSync(MEMORY))
     if (isAbandoned(name)) rmSync(join(MEMORY, name), { recursive: true, force: true });
   const folder = mkdtempSync(join(MEMORY, `${PREFIX}${process.pid}-`));
-  // Writable like /tmp, because a test runs a command as another user.
+  // Writable for all users like /tmp, because a test runs a command as another user.
   chmodSync(folder, 0o1777);
   process.once("exit", () => rmSync(folder, { recursive: true, force: true }));
   process.env["TMPDIR"] = folder;

@@ -8,7 +8,7 @@ export type Waiting = {
   readonly data: Json;
 };
 
-/** Those of an account, in the order in which they were written. */
+/** Returns an account's notices in the order in which they were written. */
 export async function noticesOf({ platformId }: Pick<World, "platformId">, prefix = "customer."): Promise<Waiting[]> {
   const text =
     "select kind, recipient, due_at, data from notices where platform_id = ? and kind like ? || '%' order by notice_id";

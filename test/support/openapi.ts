@@ -1,5 +1,5 @@
-// Checks every answer of the tests, and every event, against the OpenAPI document: the path, the status, the code and the schema must be
-// published (HTTP-31).
+// Checks every answer of the tests, and every event, against the OpenAPI document: the path, the status, the code and the schema must be published
+// (HTTP-31).
 import { Validator } from "@cfworker/json-schema";
 import operators from "../../docs/openapi-operator.json" with { type: "json" };
 import { FIELD_ERRORS, isOwnFieldError } from "../../src/core/errors.ts";
@@ -26,7 +26,7 @@ type Document = {
   };
 };
 
-/** The public document and the operators', as one; no answer has a field that it does not name. */
+/** The public document and the operators' document, merged. No answer may have a field that it does not name. */
 const DOCUMENT = closed(merge(printed as unknown as Document, operators as unknown as Document)) as Document;
 const validators = new Map<string, Validator>();
 
@@ -37,7 +37,7 @@ function merge(one: Document, other: Document): Document {
   return { ...one, paths, components: { ...one.components, schemas, parameters } };
 }
 
-/** The operations with the answers that they refer to; an answer's own description stays. */
+/** The operations with the answers that they refer to; an answer keeps its own description. */
 function settled({ paths, components }: Document): Document["paths"] {
   const settle = (answer: Answer): Answer =>
     answer.$ref === undefined ? answer : { ...components.responses[lastOf(answer.$ref)], ...answer };
@@ -50,7 +50,7 @@ function mapped<T, R>(values: Record<string, T>, change: (value: T) => R): Recor
   return Object.fromEntries(Object.entries(values).map(([name, value]) => [name, change(value)]));
 }
 
-/** Published schemas of answers are open, so that a reader takes what it knows. */
+/** Closes the schemas of answers. Published ones are open, so that a reader may ignore unknown fields. */
 function closed(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(closed);
   if (typeof value !== "object" || value === null) return value;
@@ -59,7 +59,7 @@ function closed(value: unknown): unknown {
   return open ? { ...inner, additionalProperties: false } : inner;
 }
 
-/** Throws when an answer is not what the document says. Paths that it does not know are 404 or 405 with the envelope. */
+/** Throws if an answer does not match the document. A path that the document does not know must answer 404 or 405 with the envelope. */
 export function checkAnswer(method: string, path: string, status: number, type: string, body: unknown): void {
   const known = DOCUMENT;
   const { template, operation } = operationOf(method, path);
@@ -82,11 +82,11 @@ export function checkAnswer(method: string, path: string, status: number, type: 
     check(`${method} ${template} ${status} ${media}`, content.schema, known, body);
 }
 
-/** What a test has recorded in the place of a real event, where only the number of events matters. */
+/** Marks an event that a test wrote instead of a real one, because only the number of events matters. */
 export const madeUp = (object: Record<string, unknown>): Record<string, unknown> => ({ ...object, made_up: true });
 const isMadeUp = ({ data }: EventView): boolean => data.object["made_up"] === true;
 
-/** Throws when the body of an event is not what the document's webhooks say of its type. */
+/** Throws if the body of an event does not match the document's webhook of its type. */
 export function checkEvent(event: EventView): void {
   if (isMadeUp(event)) return;
   const media = DOCUMENT.webhooks?.[event.type]?.post.requestBody?.content["application/json"];
@@ -96,15 +96,15 @@ export function checkEvent(event: EventView): void {
     throw new Error(`the event ${event.type} does not tell what was before`);
 }
 
-/** True for an operation that nobody may call without a credential. */
+/** True if an operation requires a credential. */
 export const needsCredential = (method: string, path: string): boolean =>
   (operationOf(method, path).operation?.security ?? []).length > 0;
 
-/** A member of a request's body: its name with those around it, as `profile.display_name`, and the name of its schema, if it has one. */
+/** A member of a request's body: its name with the names around it, such as `profile.display_name`, and the name of its schema, if it has one. */
 export type BodyMember = { readonly path: string; readonly schema: string | undefined };
 export type RequestMembers = { readonly query: readonly string[]; readonly body: readonly BodyMember[] };
 
-/** What a request of the operation may say. */
+/** The members that a request of the operation may have. */
 export function requestMembers(operationId: string): RequestMembers {
   const operations = Object.values(DOCUMENT.paths).flatMap((methods) => Object.values(methods));
   const operation = operations.find((candidate) => candidate.operationId === operationId);
@@ -142,7 +142,7 @@ function operationOf(method: string, path: string) {
   return { template, operation };
 }
 
-/** The description names every code of the envelope and, apart from those that any call with input gives, of its `field_errors`. */
+/** Throws unless the description names the envelope's code and those codes of `field_errors` that not every call with input may give. */
 function checkCodes(name: string, description: string, body: unknown): void {
   const { code, field_errors: faults = [] } = (body ?? {}) as { code?: unknown; field_errors?: { code: string }[] };
   if (typeof code !== "string") return;
@@ -151,7 +151,7 @@ function checkCodes(name: string, description: string, body: unknown): void {
   if (unsaid.length > 0) throw new Error(`${name} gave ${unsaid.join(", ")}, which the OpenAPI document does not say`);
 }
 
-/** An identifier of the resolver takes the rest of the path. */
+/** The resolver's identifier matches the rest of the path. */
 const patternOf = (template: string): RegExp =>
   new RegExp(
     `^${template

@@ -1,12 +1,12 @@
-// Two acts at the same moment, in every order: the trips of a call are where another one can come between.
+// Plays two concurrent acts in every order: another call can come between the trips of a call.
 import { withVars } from "./variants.ts";
 import type { Reply, World } from "./world.ts";
 
 type Act<Stage> = (of: World, stage: Stage) => Promise<Reply>;
 
 /**
- * Plays the act named `between` before each trip of the other one, each time on a new stage, and in the end after it. `check` gets the replies
- * by the names of the acts.
+ * Plays the act named `between` before each trip of the other act, each time on a new stage, and finally after it. `check` gets the replies by the
+ * names of the acts.
  */
 export async function playEveryOrder<Stage, Name extends string>(
   world: World,
@@ -30,7 +30,9 @@ export async function playEveryOrder<Stage, Name extends string>(
   }
 }
 
-/** The same world, in which calls wait for no lock of an object: the batches alone keep their order (AGT-27). The chain's runs keep theirs. */
+/**
+ * Returns the world with calls that wait for no lock of an object, so that only the batches keep their order (AGT-27). The locks of chain runs stay.
+ */
 export function withoutLocks(world: World): World {
   const { AGENTS } = world.deps.env;
   const isOfChain = (id: string) => id.includes(" ");

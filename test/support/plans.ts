@@ -1,13 +1,13 @@
-// The plan of every statement that a file's tests made the service send: none scans a table that grows, none sorts.
+// Checks the plan of every statement that a file's tests made the service send: none may scan a table that grows, and none may sort.
 import { explained, planFaults } from "../../bench/plan-rules.ts";
 
 const AT_ONCE = 50;
 
-/** What a file's tests made the service do. */
+/** The work that a file's tests made the service do. */
 export type Traffic = {
   /** Every statement that it sent to the database. */
   readonly statements: Set<string>;
-  /** How often it answered a caller, whom only the database knows: without any statement of such a call, nothing is checked. */
+  /** The number of answers to callers that only the database knows. Without a statement of such a call, nothing was checked. */
   callersAnswered: number;
   /** The number of calls in progress in each world of the file. */
   readonly serving: { now: number }[];
@@ -15,7 +15,7 @@ export type Traffic = {
 
 const noTraffic = (): Traffic => ({ statements: new Set(), callersAnswered: 0, serving: [] });
 
-/** Of all worlds of this file: a call that a file leaves under way counts for that file. */
+/** The traffic of all worlds of this file. A call that a file leaves in progress counts for that file. */
 export let traffic = noTraffic();
 
 export function beginTraffic(): void {
@@ -28,7 +28,7 @@ export function checkNoCallInProgress({ serving }: Traffic): void {
   if (inProgress > 0) throw new Error(`${inProgress} calls of this file are still in progress`);
 }
 
-/** Throws with the step and the statement of each fault. */
+/** Throws an error with the step and the statement of each fault. */
 export async function checkPlans(
   d1: D1Database,
   { statements, callersAnswered }: Omit<Traffic, "serving">,

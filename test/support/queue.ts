@@ -1,9 +1,9 @@
-// Delivers the messages of a world's queues to the Worker's consumer, when a test says so.
+// Delivers the messages of a world's queues to the Worker's consumer when a test asks for it.
 import { createExecutionContext, createMessageBatch, getQueueResult } from "cloudflare:test";
 import { type Message, runMessages } from "../../src/queue.ts";
 import type { World } from "./world.ts";
 
-/** Passes a batch to the Worker's consumer. The positions of the acknowledged messages, and of those that are tried again. */
+/** Passes a batch to the Worker's consumer. Returns the positions of the messages that it acknowledged, and of those that it retries. */
 export async function deliver(
   world: World,
   queue: string,
@@ -16,7 +16,7 @@ export async function deliver(
   return { acknowledged: explicitAcks.map(Number), retried: retryMessages.map(({ msgId }) => Number(msgId)) };
 }
 
-/** Delivers all that this world has sent, and all that is sent meanwhile. Throws when the consumer wants a message again. */
+/** Delivers all messages that this world has sent, including those sent meanwhile. Throws if the consumer retries a message. */
 export async function deliverAll(world: World): Promise<void> {
   for (;;) {
     const sent = world.sent.splice(0);

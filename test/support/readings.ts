@@ -1,10 +1,10 @@
-// Every row of every table. A reading is kept until something is written, so that two readings around a refusal cost one.
+// Reads every row of every table. A reading is kept until something is written, so that two readings around a refusal cost one.
 import { abortAllDurableObjects } from "cloudflare:test";
 import { env, type Json } from "./world.ts";
 
 export type Table = { readonly name: string; readonly key: readonly string[]; readonly rows: readonly Json[] };
 
-/** SQLite's count of changed rows since the object of the database started: a write that is taken back counts as well. */
+/** SQLite's count of changed rows since the object of the database started, including writes that were rolled back. */
 const CHANGES = "select total_changes() as changes";
 const TABLES = `select m.name as "table", c.name as "column", c.pk from sqlite_master m join pragma_table_info(m.name) c
   where m.type = 'table' and m.name not like 'sqlite_%' and m.name not like '_cf_%' and m.name not like 'd1_%'
@@ -14,7 +14,7 @@ type Keys = ReadonlyMap<string, readonly string[]>;
 let keys: Keys | undefined;
 let kept: { readonly changes: number; readonly tables: readonly Table[] } | undefined;
 
-/** The rows may be shared by several readings: they are not to be changed. */
+/** Several readings may share the rows, so they must not be changed. */
 export async function readDatabase(): Promise<readonly Table[]> {
   if (kept && (await changesSoFar()) === kept.changes) return kept.tables;
   keys ??= await readKeys();
@@ -27,13 +27,13 @@ export async function readDatabase(): Promise<readonly Table[]> {
   return tables;
 }
 
-/** What a file read of its own database says nothing about another's. */
+/** Forgets all readings, because another file has another database. */
 export function forgetReadings(): void {
   keys = undefined;
   kept = undefined;
 }
 
-/** As a crash of the runtime would: each object loses its memory and begins again from its storage. */
+/** Restarts the objects as a crash of the runtime would: each loses its memory and starts again from its storage. */
 export async function restartObjects(): Promise<void> {
   kept = undefined;
   await abortAllDurableObjects();

@@ -1,6 +1,6 @@
-// Runs in Node: a receiver of webhooks. POST /paths returns a new path /of/<name>, POST /of/<name> is a delivery. PUT /of/<name> sets how deliveries
-// are answered, and PUT /of/<name>?release answers those that are held. GET /of/<name> returns what was received, with ?count=<n> once n have come.
-// PUT /of/<name>?get sets what a GET answers instead.
+// Runs in Node: a receiver of webhooks. POST /paths returns a new path /of/<name>, and POST /of/<name> is a delivery. PUT /of/<name> sets how
+// deliveries are answered, and PUT /of/<name>?release answers those that are held. GET /of/<name> returns the received deliveries, with ?count=<n>
+// once n have come. PUT /of/<name>?get sets the answer of a GET instead.
 import { EventEmitter, once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -9,10 +9,10 @@ import { setTimeout } from "node:timers/promises";
 
 export type Behaviour = {
   readonly status?: number;
-  /** Before the answer begins. */
+  /** The time before the answer begins. */
   readonly waitMs?: number;
   /**
-   * `endless`: a body that never ends. `drip`: its parts come slowly, and it never ends. `close`: no answer. `cut`: half of one. `hold`: no
+   * `endless`: a body that never ends. `drip`: its parts come slowly, and it never ends. `close`: no answer. `cut`: half of an answer. `hold`: no
    * answer before the release.
    */
   readonly how?: "endless" | "drip" | "close" | "cut" | "hold";
@@ -20,7 +20,7 @@ export type Behaviour = {
   readonly body?: string;
 };
 
-/** A delivery as it came. */
+/** A delivery as it was received. */
 export type Received = {
   readonly at: number;
   readonly headers: Record<string, string>;
@@ -28,7 +28,7 @@ export type Received = {
 };
 
 export async function startReceiver(): Promise<{ url: string; stop: () => void }> {
-  /** The last one goes on. */
+  /** The last behaviour repeats. */
   const behaviours = new Map<string, Behaviour[]>();
   const received = new Map<string, Received[]>();
   const told = new Map<string, string>();

@@ -1,4 +1,4 @@
-// vitest's reporter, which also prints each failure when it comes, and the summary when the run is interrupted.
+// vitest's reporter, which also prints each failure at once, and the summary if the run is interrupted.
 import { DefaultReporter, type TestCase, type TestModule, type TestSpecification, type Vitest } from "vitest/node";
 import { CalledStores } from "./issued.ts";
 
@@ -10,7 +10,7 @@ export default class PromptReporter extends DefaultReporter {
   override onInit(vitest: Vitest): void {
     super.onInit(vitest);
     this.#vitest = vitest;
-    // Before the listeners that end the process.
+    // Runs before the listeners that end the process.
     for (const signal of ["SIGINT", "SIGTERM"] as const) {
       process.prependOnceListener(signal, () => this.#interrupt(vitest));
     }
@@ -35,7 +35,7 @@ export default class PromptReporter extends DefaultReporter {
       this.#print(`${module.relativeModuleId} > ${suite.fullName}`, suite.errors());
   }
 
-  /** Without a test that calls it a statement may be wrong, or read a whole table. */
+  /** Fails the run for uncalled store functions: without a test that calls it, a statement may be wrong or read a whole table. */
   override async onTestRunEnd(...ended: Parameters<DefaultReporter["onTestRunEnd"]>): Promise<void> {
     super.onTestRunEnd(...ended);
     const [, , reason] = ended;

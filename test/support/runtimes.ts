@@ -1,5 +1,5 @@
-// Runs many test files in one workerd, and starts another before its memory grows too large. Each living runtime holds a slot, and each slot
-// has a pair of chains of its own, so that no two signers ever share a key on one chain.
+// Runs many test files in one workerd, and starts another before its memory grows too large. Each living runtime holds a slot, and each slot has a
+// pair of chains of its own, so that no two signers share a key on one chain.
 import { mkdtempSync, rmSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
@@ -7,9 +7,9 @@ import { cloudflarePool, cloudflareTest } from "@cloudflare/vitest-plugin";
 import type { PoolOptions, PoolWorker, VitestPluginContext } from "vitest/node";
 import { SLOTS } from "./slots.ts";
 
-/** A runtime grows by about 12 MB a file, at whole size by up to a gigabyte, and ends at 1.4 GB. */
+/** A runtime grows by about 12 MB a file, at whole size by up to a gigabyte, and dies at 1.4 GB. */
 const FILES_EACH = process.env["TEST_SCALE"] === "whole" ? 10 : 80;
-/** Queues that nothing consumes: a test delivers messages itself. */
+/** Queues without a consumer, because a test delivers the messages itself. */
 const HELD_QUEUES = {
   CHAIN_QUEUE: { queueName: "held-chain" },
   JOB_QUEUE: { queueName: "held-jobs" },
@@ -58,7 +58,7 @@ export function sharedRuntimes(config: string) {
   ];
 }
 
-/** wrangler.toml in a folder of links: beside the original, wrangler would load the `.dev.vars` that `npm start` or a person left there. */
+/** Links wrangler.toml into a separate folder: next to the original, wrangler would load the `.dev.vars` that `npm start` or a person left there. */
 function configAlone(root: string): string {
   const folder = mkdtempSync(join(tmpdir(), "wrangler-"));
   process.once("exit", () => rmSync(folder, { recursive: true, force: true }));

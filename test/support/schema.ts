@@ -1,5 +1,5 @@
-// Runs in Node: the statements that make the database of the newest version at once, printed from the migrations. The migrations themselves
-// are tested by test/db/migrations.node.test.ts.
+// Runs in Node: prints from the migrations the statements that create the newest version's database at once. The migrations themselves are tested by
+// test/db/migrations.node.test.ts.
 import { DatabaseSync } from "node:sqlite";
 import { readMigrations } from "../../scripts/migration-files.ts";
 

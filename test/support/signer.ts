@@ -14,11 +14,11 @@ export const replaceKey = (network: string, key: string): Promise<unknown> =>
     Object.assign(instance, { env: { ...Reflect.get(instance, "env"), CHAIN_REGISTRAR_KEY: key } }),
   );
 
-/** The object runs `act` instead of each pause. */
+/** Makes the object run `act` instead of each pause. */
 export const insteadOfPauses = (network: string, act: () => Promise<unknown>): Promise<unknown> =>
   runInDurableObject(objectOf(network), (instance) => Object.assign(instance, { pause: act }));
 
-/** Moves the times at which the kept transactions were sent and mined back. */
+/** Makes the kept transactions older, as if they had been sent and mined earlier. */
 export const ageSent = (network: string, ms: number, signer?: string): Promise<unknown> =>
   inside(
     network,
@@ -30,7 +30,7 @@ export const ageSent = (network: string, ms: number, signer?: string): Promise<u
     signer,
   );
 
-/** Moves the time since when a count is doubted back. */
+/** Makes the doubt about a count older. */
 export const ageDoubt = (network: string, ms: number): Promise<unknown> =>
   inside(network, (sql) => sql.exec(`update counts set doubted_since = doubted_since - ${ms}`));
 

@@ -1,16 +1,16 @@
-// Every row of every table before and after an act, and the differences.
+// Compares every row of every table before and after an act.
 import { handOnEvents } from "../../src/journal/outbox.ts";
 import { FOLLOWING, settledPart } from "./following.ts";
 import { readDatabase, type Table } from "./readings.ts";
 import type { Json, Reply, World } from "./world.ts";
 
-/** A stored row before and after the act; null where there is none. */
+/** A stored row before and after the act; null if there is none. */
 export type Change = { readonly before: Json; readonly after: Json };
 /** The changes of each table that differs, in the order of its keys. */
 export type Difference = ReadonlyMap<string, readonly Change[]>;
 export type Snapshot = ReadonlyMap<string, ReadonlyMap<string, Json>>;
 
-/** One for each reading of the database: two snapshots between which nothing was written are the same object. */
+/** One snapshot for each reading of the database: two snapshots without a write between them are the same object. */
 const snapshots = new WeakMap<readonly Table[], Snapshot>();
 
 export async function takeSnapshot(): Promise<Snapshot> {
@@ -28,7 +28,7 @@ const snapshotOf = (tables: readonly Table[]): Snapshot =>
     }),
   );
 
-/** Compares all tables before and after the act. All events are delivered first, so that an act which delivers them writes no more than its own. */
+/** Compares all tables before and after the act. Delivers all events first, so that an act that delivers events writes only its own. */
 export async function differenceMadeBy(world: World, act: () => Promise<unknown>): Promise<Difference> {
   await deliverEvents(world);
   const before = await takeSnapshot();
@@ -39,7 +39,7 @@ export async function differenceMadeBy(world: World, act: () => Promise<unknown>
   return new Map(tables.filter(([, changes]) => changes.length > 0));
 }
 
-/** The tables that an act changes, but for what follows a commit by itself. */
+/** The tables that an act changes, without the parts that follow a commit by themselves. */
 export async function tablesChangedBy(
   world: World,
   act: () => Promise<Reply>,

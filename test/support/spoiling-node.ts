@@ -1,18 +1,18 @@
-// Runs in Node, for the workerd tests: a proxy in front of a real node, which loses, refuses or changes the configured calls and forwards
-// all others. PUT sets the faults; a POST is JSON-RPC.
+// Runs in Node, for the workerd tests: a proxy in front of a real node, which loses, refuses or changes the configured calls and forwards all others.
+// PUT sets the faults; a POST is JSON-RPC.
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { json } from "node:stream/consumers";
 import { setTimeout } from "node:timers/promises";
 
-/** A fault of the next `times` calls of a method; with `first`, of those alone whose first parameter it is. */
+/** A fault of the next `times` calls of a method; with `first`, only of calls that have it as their first parameter. */
 export type Spoil = {
   readonly method: string;
   readonly first?: unknown;
   readonly times: number;
   /**
-   * `lose`: the call never arrives. `lose_answer`: it arrives, and its answer is lost. `refuse`: it is answered with an error. `slow`: it is
-   * answered after so many milliseconds.
+   * `lose`: the call never arrives. `lose_answer`: it arrives, but its answer is lost. `refuse`: it is answered with an error. `slow`: it is answered
+   * after `ms` milliseconds.
    */
   readonly how: "lose" | "lose_answer" | "refuse" | "answer" | "slow";
   readonly ms?: number;

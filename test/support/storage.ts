@@ -1,4 +1,4 @@
-// Empty storage with the newest schema: each file that runs in workerd begins with it, and one whose readings grow begins again.
+// Empty storage with the newest schema: each file that runs in workerd starts with it, and a file whose readings grow can start with it again.
 import { reset } from "cloudflare:test";
 import { inject } from "vitest";
 import { forgetReadings } from "./readings.ts";

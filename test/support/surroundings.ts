@@ -14,7 +14,7 @@ import { printSchema } from "./schema.ts";
 import { SLOTS } from "./slots.ts";
 import { startSpoilingNode } from "./spoiling-node.ts";
 
-/** The chains of each slot, which the files of one runtime share one after the other. */
+/** The chains of each slot, which the files of one runtime share, one after another. */
 const PAIR = [
   { network: "base-sepolia", chainId: 84532, kind: "testnet", confirmations: 1 },
   { network: "base", chainId: 8453, kind: "mainnet", confirmations: 1 },
@@ -53,8 +53,8 @@ export async function startSurroundings(project: TestProject) {
 }
 
 /**
- * The chains of one runtime, and on the first of them: a contract whose fee one file changes, test/reports/settled-facts.test.ts, one whose
- * roles others hold, for test/networks/read.test.ts, and a node that one file spoils, test/facilitation/lying-node.test.ts.
+ * Starts the chains of one runtime, and on the first of them: a contract whose fee test/reports/settled-facts.test.ts changes, one whose roles others
+ * hold, for test/networks/read.test.ts, and a node that test/facilitation/lying-node.test.ts makes faulty.
  */
 async function startSlot() {
   const [pair, labs] = await Promise.all([
@@ -84,7 +84,7 @@ async function startSlot() {
   };
 }
 
-/** Takes every call and answers none. */
+/** A node that accepts every call and answers none. */
 async function startSilentNode(): Promise<{ url: string; stop: () => void }> {
   const server = createServer(() => undefined).listen(0, "127.0.0.1");
   await once(server, "listening");

@@ -1,8 +1,8 @@
-// The service's time limits last seconds, and none ends on a busy machine. A test of a time limit sets a shorter one.
+// Disables the service's time limits of seconds, so that none ends on a busy machine. A test of a time limit sets a shorter one.
 const SHORT_MS = 1_000;
 const limitAfter = AbortSignal.timeout.bind(AbortSignal);
 const timeoutAfter = globalThis.setTimeout;
-/** Later than any run. */
+/** Later than the end of any run. */
 const NEVER_MS = 2 ** 31 - 1;
 
 AbortSignal.timeout = (ms) => (ms < SHORT_MS ? limitAfter(ms) : new AbortController().signal);

@@ -1,5 +1,5 @@
-// The same world with one part exchanged: another quota, a database that fails at a chosen moment, a route to probe
-// with. Also dumps of all data at rest: every row of the database, everything that the Durable Objects hold.
+// Variants of a world with one part exchanged: another quota, a database that fails at a chosen moment, a route for probing. Also dumps of all stored
+// data: every row of the database, and everything in the Durable Objects.
 import {
   createExecutionContext,
   listDurableObjectIds,
@@ -17,18 +17,18 @@ export function withDeps(world: World, deps: Deps, app: ReturnType<typeof create
   return Object.assign(Object.create(world) as object, { deps, app }) as World;
 }
 
-/** The same world with a route of the test's own in place of the service's. */
+/** A variant with a route of the test in place of the service's. */
 export const withRoute = (world: World, route: Route): World =>
   withDeps(world, world.deps, createApp(world.deps, [route]));
 
 export const withConfig = (world: World, config: Partial<Config>): World =>
   withDeps(world, { ...world.deps, config: { ...world.deps.config, ...config } });
 
-/** The same world with slices of other sizes. */
+/** A variant with slices of other sizes. */
 export const withSlices = (world: World, slices: Partial<SliceSizes>): World =>
   withDeps(world, { ...world.deps, slices });
 
-/** The same world with other variables. */
+/** A variant with other variables. */
 export const withVars = (world: World, vars: Partial<Env>): World => rebuilt(world, { ...world.deps.env, ...vars });
 
 export const withDatabase = (world: World, d1: D1Database): World => rebuilt(world, { ...env, DB: d1 });
@@ -39,11 +39,11 @@ const rebuilt = (world: World, bindings: Env): World => {
   return withDeps(world, { ...deps, sharedCache, passwordCost: PASSWORD_COST, ...(slices && { slices }) });
 };
 
-/** The same world with an empty shared cache, as later or in another data centre. */
+/** A variant with an empty shared cache, as later or in another data centre. */
 export const withEmptyCache = async (world: World): Promise<World> =>
   withDeps(world, { ...world.deps, sharedCache: await caches.open(crypto.randomUUID()) });
 
-/** The same service with chain nodes that do not answer. */
+/** A variant with chain nodes that do not answer. */
 export function withSilentChain(world: World): World {
   const networks = world.deps.config.networks.map((network) => ({ ...network, rpc_url: "http://127.0.0.1:9" }));
   const vars = { ...world.deps.env, NETWORKS: JSON.stringify(networks) };
@@ -52,7 +52,7 @@ export function withSilentChain(world: World): World {
 
 export type Moment = "before" | "after" | "never";
 
-/** Fails the n-th batch (from 1) before it reaches the database, or after the database has done it. */
+/** Fails the n-th batch (from 1) before it reaches the database, or after the database has executed it. */
 export function failingBatches(d1: D1Database, moment: (batch: number) => Moment | Promise<Moment>): D1Database {
   let batches = 0;
   return {
@@ -82,7 +82,7 @@ export async function send(world: World, path: string, init: RequestInit): Promi
   return { response, body: isJson ? JSON.parse(text) : text };
 }
 
-/** Every row of every table, as text, but for what the queue fills by itself: how far the logs are hashed, the events handed on, the directory's terms. */
+/** Returns every row of every table as text, without the parts that the queue fills by itself: log hashes, the listing of events, directory terms. */
 export async function dumpDatabase(): Promise<Record<string, string[]>> {
   const tables = (await readDatabase()).filter(({ name }) => !FOLLOWING.has(name));
   return Object.fromEntries(

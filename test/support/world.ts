@@ -1,5 +1,5 @@
-// A world in one call: a fresh platform in the real D1, and the app with the world's clock; its methods make agents, markets and intents.
-// Every answer is checked against the OpenAPI document before a test sees it.
+// A world in one call: a new platform in the real D1, and the app with the world's clock. Its methods make agents, markets and intents. Every answer
+// is checked against the OpenAPI document before a test sees it.
 import { createExecutionContext, waitOnExecutionContext } from "cloudflare:test";
 import { env as rawEnv } from "cloudflare:workers";
 import { type Meter, openMeter } from "../../bench/meter.ts";
@@ -26,7 +26,7 @@ export const env = rawEnv as unknown as Env;
 export const ISSUER = "http://service.test";
 export const BRANDS = ["service"] as const;
 
-/** Hashes of passwords are cheap, but where a test asks for the real ones. */
+/** Makes hashes of passwords cheap, unless a test asks for the real cost. */
 export const PASSWORD_COST: PasswordCost = { N: 2, r: 1, p: 1 };
 
 export type Reply = { status: number; body: Json; headers: Headers; text: string; bytes: Uint8Array };
@@ -45,7 +45,7 @@ export type Agent = { did: string; privateKey: CryptoKey; pem: string; certifica
 const SHARED_NETWORKS = networksWith();
 
 export class World {
-  /** The service's time: the system's clock plus the offset that a test set. */
+  /** The service's time: the system's clock plus the offset that a test has set. */
   offset = 0;
   readonly meter: Meter;
   readonly deps: Deps;
@@ -56,7 +56,7 @@ export class World {
   readonly liveKey: string;
   /** The mails that this world sent, through the real binding. */
   readonly mails: SentMail[];
-  /** The messages that this world sent and that no test has delivered. */
+  /** The messages that this world has sent and no test has delivered. */
   readonly sent: Sent[] = [];
   readonly traffic = traffic;
   /** The number of parts of the service that are running. */
@@ -95,7 +95,7 @@ export class World {
     this.offset += ms;
   }
 
-  /** A session of this platform, as a log-in begins one. Returns its token. */
+  /** Starts a session of this platform as a log-in does. Returns its token. */
   async session(times: { usedAt?: number; confirmedAt?: number; expiresAt?: number } = {}): Promise<string> {
     const { token, tokenHash } = await newSessionToken();
     const now = this.now();
@@ -115,7 +115,7 @@ export class World {
   }
   #token: string | undefined;
 
-  /** One request through the whole app; waits for what goes on after the answer. */
+  /** Sends one request through the whole app, and waits for its work after the answer. */
   async call(method: string, path: string, options: CallOptions = {}): Promise<Reply> {
     const { key = this.key, body, rawBody, headers = {} } = options;
     const sent = rawBody ?? (body === undefined ? undefined : JSON.stringify(body));
@@ -225,7 +225,7 @@ export class World {
     return { did, privateKey: await importPrivateKeyPem(pem), pem, certificate, principalId };
   }
 
-  /** An ACTIVE provider with an ACTIVE market on the network. */
+  /** Makes an ACTIVE provider with an ACTIVE market on the network. */
   async provider(
     overrides: Record<string, unknown> = {},
     market = "GLOBAL-USDC",
@@ -254,7 +254,7 @@ export function expectStatus(reply: Reply, status: number): Json {
   return reply.body;
 }
 
-/** A runtime's files share its chains, so the world begins after the blocks of earlier files. A network without a chain begins at block 1. */
+/** A runtime's files share its chains, so the world starts after the blocks of earlier files. A network without a chain starts at block 1. */
 async function fromNow(networks: string): Promise<string> {
   const named: readonly Chain[] = JSON.parse(networks);
   const from = await Promise.all(
@@ -273,12 +273,12 @@ export async function createWorld(vars: Partial<Env> = {}): Promise<World> {
   const tenantPrincipalId = newId("prn", now);
   const key = await generateManagementKey("sandbox", BRANDS);
   const live = await generateManagementKey("production", BRANDS);
-  // A cache of its own: the database of another file has other lists under the same address.
+  // A separate cache, because the database of another file has other lists under the same address.
   const sharedCache = await caches.open(platformId);
   const named = { ...vars, NETWORKS: await fromNow(vars.NETWORKS ?? SHARED_NETWORKS) };
   const world = new World(platformId, tenantPrincipalId, key.rawKey, live.rawKey, named, sharedCache);
   const name = `Platform ${platformId}`;
-  // Used later than any call of the file, so that no call writes a use, however long the file takes.
+  // Dates the last use later than any call of the file, so that no call writes a use, however long the file takes.
   const lastUsedAt = now + HOUR_MS;
   const [sandbox, production] = [key, live].map(({ keyHash, keyPrefix }) => ({ keyHash, keyPrefix, lastUsedAt }));
   if (!sandbox || !production) throw new Error("unreachable: two keys");
@@ -297,7 +297,7 @@ export async function createWorld(vars: Partial<Env> = {}): Promise<World> {
   return world;
 }
 
-/** The follower is the test's own: no call sends it off, and no network is closed while it does not run (PAY-24). */
+/** Keeps networks open although their follower runs only when the test runs it (PAY-24), and keeps calls from sending it. */
 async function keepOpen({ deps: { db, config } }: World): Promise<void> {
   const opened = ({ network }: { readonly network: string }) =>
     db.insert(networkStandings).values({ network, sentAt: Number.MAX_SAFE_INTEGER }).onConflictDoNothing();
@@ -306,7 +306,7 @@ async function keepOpen({ deps: { db, config } }: World): Promise<void> {
 }
 
 let counter = 0;
-/** One valid body; each test breaks one thing of it. */
+/** A valid body; each test makes one part of it invalid. */
 export function principalBody(overrides: Record<string, unknown> = {}): Record<string, unknown> {
   const n = `${Date.now().toString(36)}-${++counter}`;
   return {

@@ -1,6 +1,6 @@
-"""Stands in for the package `standardwebhooks` where it is not installed: the names, arguments and errors of its `webhooks` module that the
-receiver of docs/webhooks.md uses. What it verifies is the signature of the Standard Webhooks specification, symmetric `v1`. The folder has no
-`__init__.py`: so Python takes the package itself where it finds it, wherever on its path."""
+"""Stands in for the package `standardwebhooks` if it is not installed: the names, arguments and errors of its `webhooks` module that the
+receiver of docs/webhooks.md uses. It verifies the signature of the Standard Webhooks specification, symmetric `v1`. The folder has no
+`__init__.py`, so that Python prefers the package itself wherever it is on the path."""
 
 import base64
 import hmac
