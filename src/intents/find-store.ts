@@ -37,10 +37,7 @@ const payableOf = (by: OfPair): SQL | undefined =>
     by.payer === undefined ? undefined : sql`(payer is null or payer = ${by.payer})`,
   );
 
-/**
- * Finds the newest intent that a payment can settle if the caller names none (FAC-8): open, or ended less than 24 hours ago. `minedAt` limits it to
- * intents that took payments at that instant, so that a late payment does not settle a newer intent.
- */
+/** The newest intent for a payment that is not named one (FAC-8). It took payments at `minedAt`, so that a late payment settles no newer intent. */
 export const findOpenIntentOf = (db: Database, by: OfPair, now: number): Read<PaidIntent | null> =>
   readOne(
     db
@@ -57,7 +54,6 @@ export const findOpenIntentOf = (db: Database, by: OfPair, now: number): Read<Pa
       .limit(1),
   );
 
-/** Finds the intent that a payment names. */
 export const findNamedIntent = (db: Database, hash: Hash): Read<PaidIntent | null> =>
   readOne(
     db
@@ -91,14 +87,10 @@ export const ofIntent = (intentId: string | Placeholder) => ({
   network: sql<string>`(select network from payment_intents where intent_id = ${intentId})`,
   /** The consumer, the environment that it is rated in, and the principal that it left waiting. */
   ratedPair: sql`(select consumer_did, environment, provider_principal_id from payment_intents where intent_id = ${intentId})`,
-  /** The consumer and the environment that it is rated in. */
   ratedConsumer: sql`(select consumer_did, environment from payment_intents where intent_id = ${intentId})`,
 });
 
-/**
- * The consumers of intents with the principals that they left unpaid, as a subquery with the columns `did`, `environment` and `principal_id`.
- * `intentIds`: JSON.
- */
+/** The consumers of intents and the principals that they left unpaid: a subquery of `did`, `environment`, `principal_id`. `intentIds`: JSON. */
 export const ratedConsumersIn = (intentIds: SQL<string>): SQL =>
   sql`(select consumer_did as did, environment, provider_principal_id as principal_id from payment_intents
     where intent_id in (select value from json_each(${intentIds})))`;

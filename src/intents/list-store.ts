@@ -28,10 +28,7 @@ const CONFIRM_BY = sql<number | null>`(select t.confirm_by from tasks t where t.
 
 export type IntentFilter = { readonly status?: IntentStatus | undefined; readonly role?: Side | undefined };
 
-/**
- * Lists the intents of an agent in its environment, newest first, from the ranges of its sides. `now`: real time, to which each intent's own offset
- * is added. A page by status scans at most as many intents as any other page (db/pages.ts).
- */
+/** Lists an agent's intents, newest first. `now`: real time, shifted to each clock. A page by status scans no more than others (db/pages.ts). */
 export const listIntents = (
   db: Database,
   did: string,
@@ -74,10 +71,7 @@ function isShownAs(status: IntentStatus, now: number): SQL {
  */
 export type OpenAt = { readonly now: number; readonly ahead?: number; readonly real?: number };
 
-/**
- * The number of an agent's open intents as an SQL expression: those that wait for a payment, and those that were paid. A provider's are a range of
- * their index. A consumer's are found by the holds on its window, which has its delegates' holds too. At most `most` are read.
- */
+/** Counts open intents, at most `most`: a provider's by their index, a consumer's by the holds on its window, which has its delegates' too. */
 export const openIntentsOf = (
   { did, environment }: { readonly did: string; readonly environment: Environment },
   at: OpenAt,
@@ -112,7 +106,6 @@ function endOf({ now, ahead }: OpenAt, i: SQL): SQL {
   return sql`coalesce(${readThrough(sql`${i}.network`)}, 0) + ${offset} + ${ahead - BLOCK_CLOCK_SKEW_MS}`;
 }
 
-/** A condition: the agent has an open intent. */
 export const hasOpenIntent = (of: { readonly did: string; readonly environment: Environment }, at: OpenAt): SQL => {
   const { did, environment } = of;
   const open = sql`i.environment = ${environment} and ${isOpen(at)}`;

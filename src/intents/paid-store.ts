@@ -90,7 +90,6 @@ export const findBoundIntents = (db: Database, network: string): Read<Timed<Inte
       .where(sql`f.network = ${network} and ${paymentIntents.intentId} = b.value`),
   );
 
-/** Finds the intents that payments name by their hashes. */
 export const findIntentsNamed = (db: Database, hashes: readonly string[]): Read<Timed<IntentRow>[]> =>
   readAll(
     db
@@ -103,10 +102,7 @@ export const findIntentsNamed = (db: Database, hashes: readonly string[]): Read<
 /** The facts that find an intent for a payment that names none. `payer`: the payer that the intent must name; null if it must name none. */
 export type UnnamedPayment = { readonly terms: string; readonly payer: string | null; readonly minedAt: number };
 
-/**
- * Finds, for each payment, the newest intents of its terms that it can pay, at most `most`: they wait for a payment, and take one at the instant of
- * its block. `life`: how long an offer lives, which bounds how many ended intents are skipped.
- */
+/** Finds the newest `most` intents of each payment's terms that it can pay. `life`: an offer's life, which bounds how many ended ones are read. */
 export const findIntentsOfTerms = (
   db: Database,
   payments: readonly UnnamedPayment[],

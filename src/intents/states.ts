@@ -24,7 +24,6 @@ export const intentMachine = defineMachine<IntentStatus, IntentTrigger>({
     PAID: { unpay: "OPEN", settle: "SETTLED", settle_late: "SETTLED" },
     // A payment that was mined in time still settles after the end (PAY-14).
     ABANDONED: { pay: "PAID", settle: refuse("intent_expired"), settle_late: "SETTLED" },
-    // One intent has one settlement (PAY-16).
     SETTLED: {
       // A reorg removed its settlement (FAC-18).
       reverse: "OPEN",
@@ -75,7 +74,6 @@ export const isOlderThan = (intent: Pick<IntentStanding, "createdAt">, minedAt: 
 const isBeforeEnd = ({ expiresAt }: Pick<IntentStanding, "expiresAt">, minedAt: number): boolean =>
   minedAt < expiresAt + BLOCK_CLOCK_SKEW_MS;
 
-/** True if a payment was mined while the intent took one. */
 export const isInTime = (intent: Span, minedAt: number): boolean =>
   !isOlderThan(intent, minedAt) && isBeforeEnd(intent, minedAt);
 

@@ -36,10 +36,7 @@ export const findIntents = (db: Database, intentIds: SQL<string>): Read<Timed<In
       .where(sql`${paymentIntents.intentId} in (select value from json_each(${intentIds}))`),
   );
 
-/**
- * Finds an intent for an agent that may be its consumer. If it has ended and no job has recorded this, also reads the instant up to which payments on
- * its network have been seen.
- */
+/** Finds an intent for an agent that may be its consumer. If its end is not recorded yet, also reads how far the network's payments were seen. */
 export const findIntentFor = (
   db: Database,
   intentId: string,
@@ -61,8 +58,7 @@ export const findIntentFor = (
 };
 
 /**
- * Finds intents that have ended, are still stored as OPEN, and cannot have been paid in time, because their network was read further (PAY-21); the
- * earliest end first. `ahead`: how far the clock that dates them is ahead of the chain's.
+ * Finds ended intents stored as OPEN that cannot have been paid in time (PAY-21), earliest first. `ahead`: the lead of `now` over the chain's clock.
  */
 export const findDueIntents = (
   db: Database,
@@ -122,9 +118,7 @@ export const movePayment = (db: Database, { intentId }: IntentRow, payment: Paym
       .where(and(eq(paymentIntents.intentId, intentId), eq(paymentIntents.status, "PAID"))),
   );
 
-/**
- * The intent after a reorg removed its payment, which pays it again if it comes back. `lostUntil`: the instant until which the hold waits for that.
- */
+/** The intent after a reorg removed its payment, which pays it again if it comes back; its hold waits for that until `lostUntil`. */
 export const unpaid = <T extends IntentRow>(intent: T, lostUntil: number | null): T => ({
   ...intent,
   lostUntil,
@@ -153,10 +147,7 @@ export const unpayIntent = (db: Database, intent: IntentRow, after: IntentRow): 
 
 const NO_PAYMENT = { paymentTx: null, paymentLog: null, paymentBlock: null, paidAt: null };
 
-/**
- * The intent after a reorg removed its settlement (FAC-18): it is open until its own end, its consumer is not rated for it, and the same payment pays
- * it again wherever it comes back.
- */
+/** The intent after a reorg removed its settlement (FAC-18): open until its own end, not rated, and paid again if the same payment comes back. */
 export const reopened = (
   intent: IntentRow,
   { txHash, logIndex }: { readonly txHash: string; readonly logIndex: number },
@@ -213,9 +204,7 @@ export const endPaid = (db: Database, { intentId }: IntentRow, now: number): Sta
 
 export const insertIntent = compileInsert((db) => db.insert(paymentIntents));
 
-/**
- * Settles an intent whose payment `judgeSettlement` has accepted. Aborts the batch with a Conflict if the status is no longer the one that was read.
- */
+/** Settles an intent whose payment `judgeSettlement` has accepted. Aborts the batch (Conflict) if the status has changed since it was read. */
 export function settleIntent(
   db: Database,
   intent: IntentRow,
@@ -294,9 +283,7 @@ export const endIntentsOf = (db: Database, dids: readonly string[], wall: number
       );
   });
 
-/**
- * Ends the offer of an open intent now (PAY-23); the job records this end like any other. `rated`: true if the consumer is not to be rated for it.
- */
+/** Ends an open offer now (PAY-23); the job records this end like any other. `rated`: true if the consumer is not to be rated for it. */
 export const cancelIntent = (
   db: Database,
   { intentId, expiresAt }: IntentRow,
@@ -310,10 +297,7 @@ export const cancelIntent = (
       .where(and(eq(paymentIntents.intentId, intentId), sql`status = 'OPEN'`, eq(paymentIntents.expiresAt, expiresAt))),
   );
 
-/**
- * Ends an open intent whose on-chain key was used up by a payment that settles nothing (FAC-22). No payment finds it by its terms any more, and its
- * consumer is not rated for it.
- */
+/** Ends an intent whose on-chain key was used up by a payment that settles nothing (FAC-22): no payment finds it, nor is its consumer rated. */
 export const endSpoiltIntent = (db: Database, { intentId, status }: IntentRow, ended: IntentRow): Statement[] => {
   const { from, to } = move(intentMachine, status, "expire");
   return mustChange(
