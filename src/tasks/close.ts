@@ -135,10 +135,7 @@ export function providersClock({ task }: ClosingFacts, at: number, now: number):
 
 const UNRATED: Closed["sides"] = { provider: null, consumer: null };
 
-/**
- * An auto-confirmation rates both sides only if the consumer has shown its will (TSK-12). Otherwise a provider could open, pay and facilitate intents
- * for strangers and be rated for them.
- */
+/** Rates an auto-confirmation only if the consumer has shown its will (TSK-12): a provider could pay strangers' intents and be rated for them. */
 export const givesSignals = (task: TaskRow, transaction: TransactionRow): boolean =>
   task.status !== "auto_confirmed" || transaction.consumerWilled;
 

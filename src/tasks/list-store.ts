@@ -27,10 +27,7 @@ const ORDER = sql`confirm_by desc, task_id desc`;
 type Listed = { readonly did: string; readonly environment: Environment | null };
 type Asked = { readonly limit: number; readonly after: Position | null };
 
-/**
- * The reads of a page. A side has none if no task of it can match. D1 merges at most five ranges, so each side has a read of its own, and another for
- * tasks whose window ended early.
- */
+/** The reads of a page, none for a side without a match. D1 merges at most five ranges, so early ends have a read of their own on each side. */
 export const taskReads = (
   db: Database,
   sides: readonly Side[],

@@ -2,10 +2,7 @@
 import { defineMachine, refuse } from "../core/machine.ts";
 import { TASK_STATUSES, type TaskOutcome, type TaskStatus } from "../core/vocabulary.ts";
 
-/**
- * `confirm_late` is a confirmation after the window. A dispute holds an open task; its end closes the task, and its withdrawal resumes the window. A
- * reorg uses `reverse` (FAC-18).
- */
+/** A dispute holds an open task; its end closes it, and its withdrawal resumes the window. `reverse` comes from a reorg (FAC-18). */
 export const TASK_TRIGGERS = [
   "confirm",
   "confirm_late",

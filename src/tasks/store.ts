@@ -21,8 +21,7 @@ const task = columnsOf(tasks, "t");
 const transaction = columnsOf(transactions, "x");
 
 /**
- * Reads a task with two clocks: its consumer's platform's, which rules it (ACC-9), and its provider's platform's, on which the provider is rated
- * (TSK-18).
+ * Reads a task with the clocks of its consumer's platform, which rules it (ACC-9), and its provider's, which dates the provider's signal (TSK-18).
  */
 export const findTask = (db: Database, taskId: TaskRef): Read<TaskOfTwoClocks | null> =>
   readOne(tasksWhere(db, eq(tasks.taskId, taskId)));
