@@ -62,10 +62,7 @@ const STANDS = sql`reversed_at is null`;
 const isOnChain = (network: string, txHash: string) =>
   and(eq(transactions.network, network), eq(transactions.txHash, txHash), STANDS);
 
-/**
- * The facilitated settlements of one on-chain transaction (FAC-9); each network may have a transaction of this hash. One range for each network,
- * because SQLite reads the list of an `in` as rows too.
- */
+/** The facilitated settlements of one on-chain transaction (FAC-9). One range for each network: SQLite reads the list of an `in` as rows too. */
 export const findUsedSettlements = (
   db: Database,
   txHash: string,
