@@ -120,7 +120,7 @@ describe("npm start", () => {
     });
   });
 
-  describe.each(["listener", "worker"] as const)("when its runtime dies that is the %s", (which) => {
+  describe.each(["listener", "worker"] as const)("when its %s runtime dies", (which) => {
     test("ends everything", async () => {
       await startAgain(...FREE_PORTS);
       const started = descendantsOf(running.child.pid ?? 0);
