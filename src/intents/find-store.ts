@@ -37,7 +37,7 @@ const payableOf = (by: OfPair): SQL | undefined =>
     by.payer === undefined ? undefined : sql`(payer is null or payer = ${by.payer})`,
   );
 
-/** The newest intent for a payment that is not named one (FAC-8). It took payments at `minedAt`, so that a late payment settles no newer intent. */
+/** The newest payable intent if the caller names none (FAC-8). It took payments at `minedAt`: a late payment must not settle a newer intent. */
 export const findOpenIntentOf = (db: Database, by: OfPair, now: number): Read<PaidIntent | null> =>
   readOne(
     db

@@ -30,7 +30,7 @@ const holdOf = (did: string, intent: IntentRow): SQL | undefined =>
   and(
     eq(spendHolds.did, did),
     eq(spendHolds.environment, intent.environment),
-    // An intent that ended with one of its agents kept its hold, whose end is the earlier one or later (AGT-31).
+    // An intent that ended with one of its agents kept its hold, which ends no earlier than the intent (AGT-31).
     (intent.abandonRated ? gte : eq)(spendHolds.expiresAt, endOf(intent)),
     eq(spendHolds.intentId, intent.intentId),
   );
