@@ -4,7 +4,15 @@ import { delimiter, dirname, join } from "node:path";
 import { expect } from "vitest";
 import { type Command, launch, root } from "./commands.ts";
 
-export const README = readFileSync(join(root, "README.md"), "utf8");
+const read = (file: string): string => readFileSync(join(root, file), "utf8");
+/** Links of a page in docs/, as they read from the root. */
+const fromRoot = (text: string): string =>
+  text
+    .replace(/\]\((?!https?:|\.\.\/|#)/g, "](docs/")
+    .replaceAll("](../", "](")
+    .replace(/\[`([\w.-]+\.md)`\]\(docs\//g, "[`docs/$1`](docs/");
+/** README and the page that continues it. */
+export const README = `${read("README.md")}\n${fromRoot(read("docs/development.md"))}`;
 
 export type Played = { readonly code: number | null; readonly output: string };
 
