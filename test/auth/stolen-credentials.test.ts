@@ -53,7 +53,7 @@ describe("each cell of the table", () => {
   });
 });
 
-// ---- What follows, and what ends it -------------------------------------------------------------------------------------------
+// ---- Consequences, and how each ends -------------------------------------------------------------------------------------------
 
 const SESSIONS = "/v1/platform/sessions";
 const OTHER = "the thief's own password";

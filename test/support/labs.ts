@@ -40,7 +40,7 @@ export const LABS: Readonly<Record<string, Omit<Plan, "network"> & { readonly of
   "lab-long": { of: "facilitation/long-token", chainId: 31376, confirmations: 1, currency: "WETH" },
   "lab-euro": { of: "payments/currencies", chainId: 31346, confirmations: 1, currency: "EURC" },
   "lab-reversed": { of: "follower/reversed", chainId: 31347, confirmations: 3 },
-  "lab-anew": { of: "follower/facilitated-anew", chainId: 31348, confirmations: 3 },
+  "lab-anew": { of: "follower/facilitated-again", chainId: 31348, confirmations: 3 },
   "lab-closed": { of: "payments/closed-networks", chainId: 31350, confirmations: 3, beganSecondsAgo: 600 },
   "lab-money": { of: "follower/money-histories", chainId: 31360, confirmations: 2, states: 2_000 },
   "lab-bound": { of: "follower/replaced-payments", chainId: 31361, confirmations: 3 },
