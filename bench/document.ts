@@ -12,7 +12,7 @@ export const COSTS_PATH = "docs/costs.md";
 export function costsDocument(counted: Counted): string {
   const sections = [
     "# Costs\n\n`npm run bench -- --write` writes this page, and `npm run bench -- --check` fails if the last table is no longer true, rows read aside.\n" +
-      "Rows read differ by a few from run to run where a statement meets random neighbours, and the means of acts by a percent.\n" +
+      "Rows repeat from run to run, and the means of acts differ by a percent.\n" +
       "[performance.md](performance.md) explains how each figure is counted and what bounds it.",
     formatSection("Acts, with all that follows them", actsTable(counted.acts)),
     formatSection("Rows written, by table", counted.acts.map(tablesOf).join("\n")),

@@ -51,7 +51,7 @@ export function printFindings(findings: Findings): void {
   section("How it was measured", [
     "In workerd on this machine, with real D1, Durable Objects, queues and chains.",
     "The rate limiter is a stub that lets everything pass: on Cloudflare it adds no trip, here it would add one.",
-    "Counts repeat exactly, but for some rows read. The ms of a call are those of one call, and a budget of few (bench/budgets.ts). Latency, load and the busy seller's throughput are ratios of one run, which this machine's load changes.",
+    "Counts repeat exactly. The ms of a call are those of one call, and a budget of few (bench/budgets.ts). Latency, load and the busy seller's throughput are ratios of one run, which this machine's load changes.",
   ]);
   section("What one call costs", costTable(costs));
   if (sized.length > 0) section("Rows read and written, by rows of history in every table", scaleTable(findings));

@@ -25,22 +25,22 @@ interface IAuthorizedToken {
 }
 
 /// @title Settlement contract, second edition
-/// @notice Payers, providers' wallets and anybody else call this contract itself. What needs a role is called through the authority
-/// (OpenZeppelin's AccessManager), which knows who has which role, makes calls of a role with a delay wait, and lets the guardian cancel them
-/// until they are executed. No key moves escrow but to the `refundTo` of a settlement or to the provider's own wallet.
-/// @dev All amounts are base units of the token, all times epoch seconds. The authority cannot be exchanged. Where a token refuses, its own error
-/// or `SafeERC20FailedOperation` comes through; where it calls back, `ReentrancyGuardReentrantCall` is its answer.
+/// @notice Payers, providers' wallets and all other accounts call this contract directly. A call that needs a role goes through the authority
+/// (OpenZeppelin's AccessManager). It knows the holders of each role, delays calls of roles with a delay, and lets the guardian cancel them
+/// until they are executed. A key can move escrow only to the `refundTo` of a settlement or to the provider's own wallet.
+/// @dev All amounts are base units of the token, all times epoch seconds. The authority cannot be exchanged. If a token refuses, the call reverts
+/// with its error or `SafeERC20FailedOperation`; if it calls back, with `ReentrancyGuardReentrantCall`.
 contract SettlementContract is ReentrancyGuardTransient {
     using SafeERC20 for IERC20;
     using SafeCast for uint256;
 
-    /// @notice What rates are parts of: hundredths of a percent in a whole.
+    /// @notice The unit of rates: hundredths of a percent in a whole.
     uint256 public constant BPS = 10_000;
     /// @notice The fee can never be set above this, hundredths of a percent: 0.5 %.
     uint256 public constant MAX_FEE_BPS = 50;
     /// @notice The part of the net that goes to escrow while the vault is below its threshold, hundredths of a percent: 10 %.
     uint256 public constant ESCROW_BPS = 1_000;
-    /// @notice How long after a settlement its provider's vault can be made to pay it back, seconds.
+    /// @notice How long after a settlement the provider's vault can pay it back, seconds.
     uint256 public constant PAY_OUT_WINDOW = 400 days;
 
     /// @notice What a payer agrees to.
@@ -66,8 +66,8 @@ contract SettlementContract is ReentrancyGuardTransient {
         address refundTo;
     }
 
-    /// @notice The facts of a settlement. A commitment to them is all that is stored, so payouts and refunds are given them again; each stands
-    /// in the settlement's events.
+    /// @notice The facts of a settlement. The contract stores only a commitment to them, so payouts and refunds pass them again; the settlement's
+    /// events state each.
     /// @param key the settlement's key
     /// @param providerDidHash keccak256 of the provider's DID
     /// @param token the token that was paid
@@ -90,7 +90,7 @@ contract SettlementContract is ReentrancyGuardTransient {
         uint96 threshold;
     }
 
-    /// @notice The only caller of what needs a role: an AccessManager of OpenZeppelin.
+    /// @notice The only caller of functions that need a role: an AccessManager of OpenZeppelin.
     IAccessManager public immutable authority;
     /// @notice The code that every vault is a clone of.
     address public immutable vaultImplementation;
@@ -105,16 +105,16 @@ contract SettlementContract is ReentrancyGuardTransient {
     /// @notice The number of payments that named no intent.
     uint72 public plainPayments;
 
-    /// @notice The threshold of an unrated provider in a token, base units; zero of a token that is not taken.
+    /// @notice The threshold of an unrated provider in a token, base units; zero if the token is not accepted.
     mapping(address token => uint96 base) public baseOf;
     mapping(bytes32 providerDidHash => mapping(address token => Split)) private _splits;
-    /// @notice What of a vault is not released while disputes are open, base units.
+    /// @notice The part of a vault that is not released while disputes are open, base units.
     mapping(bytes32 providerDidHash => mapping(address token => uint256)) public reserveOf;
     /// @notice keccak256 of the abi-encoded facts of a settlement; zero where nothing was paid under the key.
     mapping(bytes32 key => bytes32) public commitmentOf;
-    /// @notice What was refunded of a settlement, base units. It is not part of the commitment: a refund invalidates no payout that waits.
+    /// @notice The refunded part of a settlement, base units. It is not in the commitment, so a refund invalidates no scheduled payout.
     mapping(bytes32 key => uint256) public refundedOf;
-    /// @notice The token that a provider was registered in first; zero of an unknown provider.
+    /// @notice The token that a provider was registered in first; zero for an unknown provider.
     mapping(bytes32 providerDidHash => address) public firstTokenOf;
 
     /// @notice A payment was split.
@@ -170,17 +170,17 @@ contract SettlementContract is ReentrancyGuardTransient {
     /// @param token the split's token
     /// @param operationalWallet the new wallet
     event OperationalWalletSet(bytes32 indexed providerDidHash, address indexed token, address operationalWallet);
-    /// @notice The wallet before has itself named the one of the `OperationalWalletSet` that is the log just before this one.
+    /// @notice The previous wallet itself named the wallet of the `OperationalWalletSet` in the log just before this one.
     /// @param providerDidHash keccak256 of the provider's DID
     /// @param token the split's token
     /// @param previous the wallet before
     event OperationalWalletConfirmed(bytes32 indexed providerDidHash, address indexed token, address indexed previous);
-    /// @notice So much more than the threshold is not released from now on.
+    /// @notice The reserve above the threshold, which is not released, has changed.
     /// @param providerDidHash keccak256 of the provider's DID
     /// @param token the split's token
     /// @param reserve base units
     event ReserveSet(bytes32 indexed providerDidHash, address indexed token, uint256 reserve);
-    /// @notice Somebody has put tokens into a vault, beside payments.
+    /// @notice Tokens were deposited into a vault, without a payment.
     /// @param providerDidHash keccak256 of the provider's DID
     /// @param token the token
     /// @param from whose tokens they were
@@ -189,7 +189,7 @@ contract SettlementContract is ReentrancyGuardTransient {
     event EscrowDeposited(
         bytes32 indexed providerDidHash, address indexed token, address indexed from, uint256 amount, uint256 vaultBalance
     );
-    /// @notice What a vault held above threshold and reserve went to the provider's wallet.
+    /// @notice The balance above threshold and reserve went to the provider's wallet.
     /// @param providerDidHash keccak256 of the provider's DID
     /// @param token the token
     /// @param to the provider's wallet
@@ -198,7 +198,7 @@ contract SettlementContract is ReentrancyGuardTransient {
     event SurplusReleased(
         bytes32 indexed providerDidHash, address indexed token, address indexed to, uint256 amount, uint256 vaultBalance
     );
-    /// @notice A vault has paid back of a settlement.
+    /// @notice A vault paid back a part of a settlement.
     /// @param key the settlement's key
     /// @param providerDidHash keccak256 of the provider's DID
     /// @param refundTo where it went
@@ -213,7 +213,7 @@ contract SettlementContract is ReentrancyGuardTransient {
         uint256 amount,
         uint256 vaultBalance
     );
-    /// @notice Somebody has paid back of a settlement, out of tokens of its own.
+    /// @notice An account paid back a part of a settlement, out of its own tokens.
     /// @param key the settlement's key
     /// @param from whose tokens they were
     /// @param refundTo where they went
@@ -233,26 +233,26 @@ contract SettlementContract is ReentrancyGuardTransient {
     /// @notice Fees are swept to another address from now on.
     /// @param feeRecipient that address
     event FeeRecipientSet(address feeRecipient);
-    /// @notice All that this contract held of a token was sent to the fee's recipient.
+    /// @notice The whole balance of a token was sent to the fee's recipient.
     /// @param token the token
     /// @param to the fee's recipient
     /// @param amount base units
     event FeesSwept(address indexed token, address indexed to, uint256 amount);
-    /// @notice A token is taken from now on, or no more.
+    /// @notice A token is accepted from now on, or no longer.
     /// @param token the token
-    /// @param base the threshold of an unrated provider, base units; zero where it is taken no more
+    /// @param base the threshold of an unrated provider, base units; zero if it is no longer accepted
     event TokenListed(address indexed token, uint256 base);
     /// @notice Payments and deposits are stopped.
     event Paused();
     /// @notice Payments and deposits are let through again.
     event Unpaused();
 
-    /// @notice What needs a role is called through the authority.
+    /// @notice A call that needs a role has to come from the authority.
     /// @param caller who called instead
     error NotAuthority(address caller);
     /// @notice The amount is zero, or there is nothing to sweep.
     error ZeroAmount();
-    /// @notice A hash that has to name somebody or something is zero.
+    /// @notice A hash that has to name a party or an intent is zero.
     error ZeroHash();
     /// @notice An address is zero, or the authority is no contract.
     error ZeroAddress();
@@ -278,7 +278,7 @@ contract SettlementContract is ReentrancyGuardTransient {
     /// @notice Not a wallet that money may be sent to: this contract or the provider's vault.
     /// @param wallet that wallet
     error InvalidWallet(address wallet);
-    /// @notice The provider's wallet is this one and not the one that the caller names.
+    /// @notice The provider's wallet is this one, and the caller names another one.
     /// @param operationalWallet the provider's wallet
     error WalletDiffers(address operationalWallet);
     /// @notice The intent is to be paid by this address and not by the one that pays.
@@ -291,7 +291,7 @@ contract SettlementContract is ReentrancyGuardTransient {
     /// @param feeBps the fee, hundredths of a percent of the gross
     /// @param maximum the highest, in the same unit
     error FeeTooHigh(uint256 feeBps, uint256 maximum);
-    /// @notice The threshold is out of its bounds, or of a low one the present one is not the one that the caller names.
+    /// @notice The threshold is out of its bounds, or the caller of `setLowThreshold` names another present threshold.
     /// @param threshold the threshold that was asked for, base units
     /// @param least the lowest, base units
     /// @param most the highest, base units; a low threshold has to be below it
@@ -390,7 +390,7 @@ contract SettlementContract is ReentrancyGuardTransient {
         _settle(key, terms, msg.sender, true, false);
     }
 
-    /// @notice The same by the payer's EIP-3009 authorization; anyone may submit it.
+    /// @notice Pays what the payer has agreed to by the payer's EIP-3009 authorization; anyone may submit it.
     /// @dev The authorization's nonce is `nonceOf(payment, salt)`, so whoever sees the signature can do nothing with it but this payment.
     /// Errors: `DeadlinePassed`, `FeeTooHigh`, `WalletDiffers`, `PaymentsPaused`, `ZeroAmount`, `ZeroHash`, `PayerDiffers`, `UnknownToken`,
     /// `AlreadyPaid`, `UnknownProvider`, `ZeroAddress`, `InvalidWallet`, `AmountNotReceived`, `SafeCastOverflowedUintDowncast`.
@@ -437,7 +437,7 @@ contract SettlementContract is ReentrancyGuardTransient {
         emit EscrowDeposited(providerDidHash, token, msg.sender, amount, IERC20(token).balanceOf(vault));
     }
 
-    /// @notice Gives a payer tokens of the caller's own allowance back, as a concession or an accepted offer says. Takes nothing from a vault.
+    /// @notice Refunds a payer out of the caller's own allowance, as a concession or an accepted offer says. Takes nothing from a vault.
     /// @dev At most what payouts and earlier refunds have left of the gross. A payout is not bounded by refunds: an award is the arbiter's.
     /// Errors: `ZeroAmount`, `UnknownSettlement`, `ExceedsGross`.
     /// @param settlement its facts
@@ -454,7 +454,7 @@ contract SettlementContract is ReentrancyGuardTransient {
         emit Refunded(settlement.key, msg.sender, settlement.refundTo, settlement.token, amount);
     }
 
-    /// @notice Gives a provider what its vault holds above threshold and reserve, to its operational wallet. Anybody may call it.
+    /// @notice Releases the balance above threshold and reserve to the provider's operational wallet. Anyone may call it.
     /// @dev Errors: `UnknownProvider`, `NothingToRelease`.
     /// @param providerDidHash keccak256 of the provider's DID
     /// @param token the split's token
@@ -470,7 +470,7 @@ contract SettlementContract is ReentrancyGuardTransient {
         emit SurplusReleased(providerDidHash, token, split.operationalWallet, amount, kept);
     }
 
-    /// @notice Another wallet for later payments, at once, by the present one.
+    /// @notice Sets another wallet for later payments, at once. Only the present wallet may call it.
     /// @dev Errors: `UnknownProvider`, `WalletDiffers`, `ZeroAddress`, `InvalidWallet`.
     /// @param providerDidHash keccak256 of the provider's DID
     /// @param token the split's token
@@ -481,8 +481,8 @@ contract SettlementContract is ReentrancyGuardTransient {
         emit OperationalWalletConfirmed(providerDidHash, token, msg.sender);
     }
 
-    /// @notice Another address for later payouts and refunds of a settlement, at once, by the present one.
-    /// @dev A payout that was scheduled with the facts before fails: only who would have had it can make it so.
+    /// @notice Sets another address for later payouts and refunds of a settlement, at once. Only the present address may call it.
+    /// @dev A payout that was scheduled with the previous facts fails: only its receiver can cause that.
     /// Errors: `RefundToDiffers`, `UnknownSettlement`, `ZeroAddress`, `InvalidWallet`.
     /// @param settlement its facts
     /// @param refundTo the new address: neither this contract nor the provider's vault
@@ -491,7 +491,7 @@ contract SettlementContract is ReentrancyGuardTransient {
         _setRefundTo(settlement, refundTo);
     }
 
-    /// @notice Sends all that this contract holds of a token, fees and what was sent here by mistake, to the fee's recipient. Anybody may call it.
+    /// @notice Sends the whole balance of a token, fees and mistaken transfers, to the fee's recipient. Anyone may call it.
     /// @dev Errors: `ZeroAmount`.
     /// @param token an ERC-20 token
     /// @return amount base units
@@ -504,8 +504,8 @@ contract SettlementContract is ReentrancyGuardTransient {
 
     // ---- Registrar -----------------------------------------------------------------------------------------------
 
-    /// @notice Registers a provider's split in one token and makes its vault if there is none. The same call again has no effect; other values
-    /// for a registered provider are refused: they have their own setters.
+    /// @notice Registers a provider's split in one token and makes its vault if there is none. Repeating the call has no effect; other values
+    /// for a registered provider are refused, because they have their own setters.
     /// @dev Errors: `NotAuthority`, `ZeroHash`, `ProviderExists`, `UnknownToken`, `InvalidThreshold`, `WalletDiffers`, `ZeroAddress`,
     /// `InvalidWallet`.
     /// @param providerDidHash keccak256 of the provider's DID
@@ -549,7 +549,7 @@ contract SettlementContract is ReentrancyGuardTransient {
         _setThreshold(providerDidHash, token, threshold);
     }
 
-    /// @notice A lower one, for a provider that leaves. A call of a role with a delay.
+    /// @notice Sets a lower threshold, for a provider that leaves. The role that calls it has a delay.
     /// @dev Errors: `NotAuthority`, `UnknownProvider`, `InvalidThreshold`.
     /// @param providerDidHash keccak256 of the provider's DID
     /// @param token the split's token, which may have been taken off the list
@@ -566,7 +566,7 @@ contract SettlementContract is ReentrancyGuardTransient {
         _setThreshold(providerDidHash, token, threshold);
     }
 
-    /// @notice Another wallet for later payments, without the present one's call. A call of a role with a delay.
+    /// @notice Sets another wallet for later payments, without a call of the present one. The role that calls it has a delay.
     /// @dev Errors: `NotAuthority`, `UnknownProvider`, `WalletDiffers`, `ZeroAddress`, `InvalidWallet`.
     /// @param providerDidHash keccak256 of the provider's DID
     /// @param token the split's token
@@ -582,7 +582,7 @@ contract SettlementContract is ReentrancyGuardTransient {
 
     // ---- Arbiter -------------------------------------------------------------------------------------------------
 
-    /// @notice Keeps so much of a vault from being released while disputes are open.
+    /// @notice Sets the part of a vault that is not released while disputes are open.
     /// @dev Errors: `NotAuthority`, `UnknownProvider`, `SafeCastOverflowedUintDowncast`.
     /// @param providerDidHash keccak256 of the provider's DID
     /// @param token the split's token
@@ -594,9 +594,9 @@ contract SettlementContract is ReentrancyGuardTransient {
     }
 
     /// @notice Pays out of the provider's vault to the settlement's `refundTo`: over all payouts at most its gross, and at most what the vault
-    /// holds. Works while payments are paused and after a token was delisted. A call of a role with a delay.
+    /// holds. Works while payments are paused and after a token was delisted. The role that calls it has a delay.
     /// @dev Errors: `NotAuthority`, `ZeroAmount`, `UnknownSettlement`, `TooOld`, `ExceedsGross`, `ExceedsVault`.
-    /// @param settlement its facts, with what was paid out before: of two awards that wait beside each other one is executed
+    /// @param settlement its facts, with the sum that was paid out before: if two payouts are scheduled with the same facts, one is executed
     /// @param amount base units
     function payOut(Settlement calldata settlement, uint256 amount) external restricted nonReentrant {
         if (amount == 0) revert ZeroAmount();
@@ -622,10 +622,10 @@ contract SettlementContract is ReentrancyGuardTransient {
         );
     }
 
-    /// @notice Another address for later payouts and refunds of a settlement whose present one the token refuses, as by a blacklist. A call of a
-    /// role with a delay.
-    /// @dev Refused is what the token does not move from the vault to the present one while it moves the same to the new one. Nothing is moved: the
-    /// amount is zero. An inner call that is left too little gas leaves the outer one too little as well.
+    /// @notice Sets another address for later payouts and refunds of a settlement if the token refuses the present one, as by a blacklist. The role
+    /// that calls it has a delay.
+    /// @dev A token refuses an address if it does not move zero tokens from the vault to it, but moves zero tokens to the new address. If the inner
+    /// call has too little gas, the outer one has too little as well.
     /// Errors: `NotAuthority`, `UnknownSettlement`, `RefundToAccepted`, `ZeroAddress`, `InvalidWallet`.
     /// @param settlement its facts
     /// @param refundTo the new address: neither this contract nor the provider's vault
@@ -672,7 +672,7 @@ contract SettlementContract is ReentrancyGuardTransient {
         _setFeeRecipient(newFeeRecipient);
     }
 
-    /// @notice Puts a token on the list, or takes it off with a base of zero. Only tokens that move exactly what they are told to belong there.
+    /// @notice Puts a token on the list, or takes it off with a base of zero. Only tokens that move exactly the requested amount belong on it.
     /// @dev Errors: `NotAuthority`, `UnknownToken`.
     /// @param token an ERC-20 token with EIP-3009
     /// @param base the threshold of an unrated provider, base units
@@ -689,7 +689,7 @@ contract SettlementContract is ReentrancyGuardTransient {
         return Clones.predictDeterministicAddress(vaultImplementation, providerDidHash);
     }
 
-    /// @notice The provider's split in a token; the zero address where there is none.
+    /// @notice The provider's split in a token; the zero address if there is none.
     /// @param providerDidHash keccak256 of the provider's DID
     /// @param token the token
     /// @return operationalWallet the wallet that is paid
@@ -703,7 +703,7 @@ contract SettlementContract is ReentrancyGuardTransient {
         return (split.operationalWallet, split.threshold);
     }
 
-    /// @notice What the provider's vault holds, base units.
+    /// @notice The balance of the provider's vault, base units.
     /// @param providerDidHash keccak256 of the provider's DID
     /// @param token the token
     /// @return base units
@@ -751,7 +751,7 @@ contract SettlementContract is ReentrancyGuardTransient {
 
     // ---- Inside --------------------------------------------------------------------------------------------------
 
-    /// @dev A payment whose payer has fixed neither wallet nor fee nor deadline.
+    /// @dev A payment that fixes neither wallet nor fee nor deadline.
     function _unbound(
         address token,
         uint256 amount,
@@ -769,7 +769,7 @@ contract SettlementContract is ReentrancyGuardTransient {
 
     /// @dev Takes the gross here and passes on all but the fee: a transfer costs less than a further use of the allowance.
     /// @param agreed whether the payer has fixed wallet, fee and deadline
-    /// @param received whether the gross has come already
+    /// @param received whether the gross has arrived already
     function _settle(bytes32 key, Payment memory payment, address payer, bool agreed, bool received) private {
         if (paused) revert PaymentsPaused();
         uint256 rate = feeBps;
@@ -823,8 +823,8 @@ contract SettlementContract is ReentrancyGuardTransient {
         );
     }
 
-    /// @dev A token that answers without moving, as one without EIP-3009 whose fallback takes every call, or that keeps a part for itself, would
-    /// have the payment made out of the fees that lie here.
+    /// @dev Without this check, the fees in this contract would pay if a token answers without moving anything, as one without EIP-3009 with a
+    /// fallback function does, or keeps a part for itself.
     function _requireReceived(address token, uint256 before, uint256 amount) private view {
         uint256 held = IERC20(token).balanceOf(address(this));
         if (held < before + amount) revert AmountNotReceived(held, before + amount);
@@ -890,7 +890,7 @@ contract SettlementContract is ReentrancyGuardTransient {
         emit OperationalWalletSet(providerDidHash, token, operationalWallet);
     }
 
-    /// @dev Else anybody could use the key of somebody's intent up with a payment of the same amount.
+    /// @dev Without this check, any account could use up the key of an intent with a payment of the same amount.
     function _requirePayer(bytes32 intentHash, address payer) private pure {
         address named = address(uint160(uint256(intentHash)));
         if (uint256(intentHash) >> 255 == 1 && named != payer) revert PayerDiffers(named);
@@ -898,7 +898,7 @@ contract SettlementContract is ReentrancyGuardTransient {
 
     function _requireWallet(address wallet, address vault) private view {
         if (wallet == address(0)) revert ZeroAddress();
-        // Money sent to either could never be spent by whom it is for.
+        // The intended receiver could never spend money that is sent to either.
         if (wallet == address(this) || wallet == vault) revert InvalidWallet(wallet);
     }
 
