@@ -1,5 +1,5 @@
-// Builds the OpenAPI documents without a server: prints the public one; `--write` updates docs/openapi.json, docs/openapi-operator.json and the copy
-// that the Worker serves; `--check` exits non-zero if one of them is not current or not valid.
+// Prints the public OpenAPI document without a server. `--write` updates docs/openapi.json, docs/openapi-operator.json and the copy that the
+// Worker serves; `--check` exits non-zero if one of them does not match the routes, or fails the review.
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { buildDocument } from "./openapi/document.ts";

@@ -1,4 +1,4 @@
-// Prints an OpenAPI 3.1 document from routes: schemas through zod, the sentences of fields.ts, and the recorded examples of examples.json
+// Prints an OpenAPI 3.1 document from routes: their zod schemas, the descriptions of fields.ts, and the recorded examples of examples.json
 // (HTTP-31). The Worker contains only the printed document.
 import { OpenAPIHono, type RouteConfig } from "@hono/zod-openapi";
 import type { Surface } from "../../src/call.ts";
@@ -16,7 +16,7 @@ import { shareExamples } from "./share-examples.ts";
 import { shortened } from "./shorten.ts";
 import type { Document, Json } from "./types.ts";
 
-/** `serverUrl` is the issuer, whatever Host a request names. */
+/** `serverUrl` is the issuer, regardless of the Host that a request names. */
 export function buildDocument(routes: readonly Route[], serverUrl: string, sentences = new Sentences()): Document {
   const app = new OpenAPIHono();
   const registry = app.openAPIRegistry;
@@ -58,7 +58,7 @@ export function buildDocument(routes: readonly Route[], serverUrl: string, sente
 }
 type ComponentKind = Parameters<OpenAPIHono["openAPIRegistry"]["registerComponent"]>[0];
 
-/** Adds what each code says to the sentence of `FieldError.code`. */
+/** Adds the message of each code to the description of `FieldError.code`. */
 function withFieldCodes(schemas: Record<string, Json>, codes: string): Record<string, Json> {
   const { FieldError } = schemas as Record<string, { properties: Record<string, Json> }>;
   if (!FieldError) return schemas;
@@ -67,7 +67,7 @@ function withFieldCodes(schemas: Record<string, Json>, codes: string): Record<st
   return { ...schemas, FieldError: { ...FieldError, properties: { ...FieldError.properties, code: said } } };
 }
 
-/** The components of a kind that something refers to. */
+/** Returns the components of a kind that are referenced. */
 function namedIn(where: unknown, kind: string, components: Record<string, Json>): Record<string, Json> {
   const text = JSON.stringify(where);
   return Object.fromEntries(
@@ -87,7 +87,7 @@ const securityOf = (route: Route): Record<string, string[]>[] =>
   (route.surfaces as readonly Surface[]).flatMap((surface) => SECURITY[surface]);
 
 const NotModified = {
-  description: "The content is still what `If-None-Match` names.",
+  description: "The content still has the version that `If-None-Match` names.",
   headers: { ETag: { $ref: "#/components/headers/ETag" } },
 };
 
@@ -132,7 +132,7 @@ function describe(
   };
 }
 
-/** Ends with what a deprecated operation's headers say, for who reads and does not call. */
+/** Ends with the deprecation that the headers state, for readers who do not call the operation. */
 function descriptionOf({ operationId, deprecated }: Route, sentences: Sentences): string {
   const description = sentences.ofOperation(operationId) ?? `${sentences.ofTitle(operationId).summary}.`;
   if (!deprecated) return description;
@@ -143,7 +143,7 @@ function descriptionOf({ operationId, deprecated }: Route, sentences: Sentences)
 
 const exampleOf = (example: unknown): Json => (example === undefined ? {} : { example: shortened(example) });
 
-/** The headers of a successful answer. */
+/** Returns the names of the headers of a successful answer. */
 export const headersOf = (route: Route): readonly string[] => [
   "Request-Id",
   "RateLimit",
@@ -156,15 +156,15 @@ export const headersOf = (route: Route): readonly string[] => [
   ...(isList(route) || route.deprecated?.link !== undefined ? ["Link"] : []),
 ];
 
-/** Headers that not every answer of their operation has: a moved sandbox's, a replay's, and the link to a next page. */
+/** Headers that only some answers have: those from a moved sandbox, replays, and pages before the last. */
 export const NOT_ALWAYS: ReadonlySet<string> = new Set(["Service-Clock", "Idempotent-Replayed", "Link"]);
 
 const SANDBOXED: ReadonlySet<Surface> = new Set(["management", "session", "agent"]);
 const hasSandbox = (surface: Surface): boolean => SANDBOXED.has(surface);
 
-/** Types of text that are no JWS. */
+/** Schemas of text types other than a JWS. */
 const TEXTS: Readonly<Record<string, Json>> = { "text/csv": { type: "string" } };
-/** Files, which have no schema: their bytes are what they are. */
+/** Media types of files, which have no schema. */
 const FILES: ReadonlySet<string> = new Set(MEDIA_TYPES);
 export const isFile = (type: string): boolean => FILES.has(type);
 
@@ -194,12 +194,12 @@ function successOf(route: Route, schemas: Schemas, sentences: Sentences): Record
   return { [route.status]: { description, headers, content } };
 }
 
-// ---- Outcomes of a route's own -------------------------------------------------------------------------------------------
+// ---- Outcomes that a route declares -------------------------------------------------------------------------------------------
 
 const outcomeName = ({ operationId }: Route, status: string): string =>
   `${operationId.charAt(0).toUpperCase()}${operationId.slice(1)}${status}`;
 
-/** Their types are those of the success, with its schemas; a refusal that has a code is an envelope too. */
+/** Outcomes use the schemas of the successful answer. A status that also has error codes may be an envelope too. */
 function namedOutcomes(route: Route, schemas: Schemas): Record<string, Json> {
   const coded = new Map<number, string>(saidBy(route));
   const entries = Object.entries(route.outcomes ?? {}).map(([status, { description, types }]) => {

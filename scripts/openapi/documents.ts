@@ -1,4 +1,4 @@
-// The two documents: the public one, which the Worker serves, and the operators'.
+// The routes of the two documents: the public document, which the Worker serves, and the operators' document.
 import { ROUTES } from "../../src/app.ts";
 import type { Route } from "../../src/http/route.ts";
 import { health } from "./parts.ts";
@@ -7,5 +7,5 @@ const isOperators = ({ surfaces }: Route): boolean => surfaces.every((surface: s
 
 export const PUBLIC: readonly Route[] = [...ROUTES.filter((route) => !isOperators(route)), health];
 export const OPERATORS: readonly Route[] = ROUTES.filter(isOperators);
-/** The placeholder of the service's own address in the served document. */
+/** Stands for the service's own address in the served document. */
 export const PLACEHOLDER = "https://issuer.example";

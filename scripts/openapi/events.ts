@@ -1,4 +1,4 @@
-// The webhooks of the public document: for each type of event one entry and one schema (EVT-1, EVT-3).
+// The webhooks of the public document: one entry and one schema for each event type (EVT-1, EVT-3).
 import type { RouteConfig } from "@hono/zod-openapi";
 import * as z from "zod";
 import { keyView, platformView } from "../../src/accounts/responses.ts";
@@ -20,7 +20,7 @@ import type { Json } from "./types.ts";
 const NOTICE_DAYS = 30;
 const EVENT_ID = "evt_01JD3S2Q4N7W8X9Y0Z1A2B3C4D";
 
-/** The schema of `data.object` with a recorded answer as its example, and `data.previous` where the event has it. */
+/** The schema of `data.object`, with a recorded answer as its example, and of `data.previous` if the event has it. */
 type Told = { readonly schema: z.ZodObject; readonly example: () => Json; readonly previous?: Previous };
 type Previous = { readonly schema: z.ZodObject; readonly example: Json };
 const named = (id: string, schema: z.ZodObject): z.ZodObject => schema.register(z.globalRegistry, { id });
@@ -43,36 +43,39 @@ const PREVIOUS_KEY = "NzbLsXh8uDCcd-6MNwXF4W_7noWXFZAfHkxZsRGC9Xs";
 
 const EVENTS: Readonly<Record<EventType, readonly [summary: string, told: Told]>> = {
   "platform.verification_decided": [
-    "An operator has decided about the account's verification",
+    "An operator decided on the account's verification",
     { schema: platformView, example: () => answerOf("getPlatform") },
   ],
   "platform.profile_decided": [
-    "An operator has decided about a change of the account's name, country or registration number",
+    "An operator decided on a change of the account's name, country or registration number",
     { schema: platformView, example: () => answerOf("getPlatform") },
   ],
   "transaction.settled": ["A payment was facilitated", TRANSACTION],
-  "transaction.reversed": ["The chain has dropped a settlement", TRANSACTION],
+  "transaction.reversed": ["A settlement was reversed, because it is not on the chain", TRANSACTION],
   "dispute.filed": ["A dispute was filed", DISPUTE],
-  "dispute.resolved": ["A dispute has ended", DISPUTE],
-  "dispute.updated": ["A dispute has changed: an answer, evidence, a deadline or a payment", DISPUTE],
+  "dispute.resolved": ["A dispute ended", DISPUTE],
+  "dispute.updated": ["A dispute changed: an answer, evidence, a deadline or a payment", DISPUTE],
   "agent.status_changed": [
-    "An agent has another status",
+    "An agent's status changed",
     before(AGENT, "PreviousAgentStatus", agentStatus, { status: "FUNDING" }),
   ],
   "agent.registered": ["An agent was registered", AGENT],
-  "agent.activated": ["An agent has its first certificate", AGENT],
-  "agent.key_rotated": ["An agent has another key", before(AGENT, "PreviousKey", z.string(), { key_id: PREVIOUS_KEY })],
+  "agent.activated": ["An agent was activated and has its first certificate", AGENT],
+  "agent.key_rotated": [
+    "An agent's key was rotated",
+    before(AGENT, "PreviousKey", z.string(), { key_id: PREVIOUS_KEY }),
+  ],
   "agent.transferred": [
-    "An agent belongs to another principal",
+    "An agent was transferred to another principal",
     before(AGENT, "PreviousPrincipal", z.string(), { principal_id: "prn_01JD3S2Q4N7W8X9Y0Z1A2B3C4D" }),
   ],
-  "agent.promoted": ["An agent has gone to production", AGENT],
+  "agent.promoted": ["An agent was promoted to production", AGENT],
   "agent.escrow_state_changed": [
-    "An agent's escrow has another state",
+    "An agent's escrow state changed",
     before(AGENT, "PreviousEscrowState", escrowState, { escrow_state: "FUNDING" }),
   ],
   "principal.status_changed": [
-    "A principal has another status",
+    "A principal's status changed",
     before(PRINCIPAL, "PreviousPrincipalStatus", principalStatus, { status: "ATTESTATION_EXPIRED" }),
   ],
   "principal.attestation_expiring": [
@@ -82,12 +85,12 @@ const EVENTS: Readonly<Record<EventType, readonly [summary: string, told: Told]>
       example: () => ({ ...answerOf("getPrincipal"), notice_days: NOTICE_DAYS }),
     },
   ],
-  "task.opened": ["A settlement has opened a task", TASK],
-  "task.closed": ["A task is closed", TASK],
+  "task.opened": ["A settlement opened a task", TASK],
+  "task.closed": ["A task was closed", TASK],
   "intent.paid": ["An intent was paid on-chain and is not facilitated yet", INTENT],
   "intent.abandoned": ["An intent ended unpaid: its time passed, or a party cancelled it", INTENT],
   "market.provisioned": [
-    "The chain knows an agent's market",
+    "An agent's market was provisioned on-chain",
     {
       schema: named("ProvisionedMarket", marketView.extend({ did })),
       example: () => ({ did: answerOf("getAgent")["did"], ...firstOf("listAuthorizedMarkets") }),
@@ -105,7 +108,7 @@ const EVENTS: Readonly<Record<EventType, readonly [summary: string, told: Told]>
     },
   ],
   "webhook.test": [
-    "A test that the endpoint's platform has asked for",
+    "The platform requested a test of the endpoint",
     { schema: webhookView, example: () => answerOf("getWebhook") },
   ],
 };
@@ -115,7 +118,7 @@ const pascal = (type: string): string =>
   type.replace(/(?:^|[._])(\w)/g, (_all, letter: string) => letter.toUpperCase());
 
 const nameOf = (schema: z.ZodType): string => z.globalRegistry.get(schema)?.id ?? "";
-/** The schemas of `data`, by the schema of their `previous` or else of their object. `of` names the object. */
+/** The schemas of `data`, by the schema of `previous` if there is one, else of the object. `of` names the object. */
 const DATA = new Map<z.ZodObject, { readonly data: z.ZodObject; readonly of: string }>();
 function dataWith({ schema: object, previous }: Told): z.ZodObject {
   const key = previous?.schema ?? object;
@@ -132,12 +135,12 @@ const SCHEMAS = new Map(
   ]),
 );
 
-/** The sentences of the schemas, for fields.ts. */
+/** The descriptions of the schemas, for fields.ts. */
 export const EVENT_SENTENCES: Readonly<Record<string, string>> = Object.fromEntries([
   ...Object.entries(EVENTS).map(([type, [summary]]) => [`${pascal(type)}Event`, `${summary}.`]),
   ...[...DATA.values()].map(({ data, of }) => [
     nameOf(data),
-    `What an event of ${/^[AEIOU]/.test(of) ? "an" : "a"} \`${of}\` reports.`,
+    `The data of an event about ${/^[AEIOU]/.test(of) ? "an" : "a"} \`${of}\`.`,
   ]),
 ]);
 
@@ -165,7 +168,9 @@ const describe = (type: string, summary: string, schema: Json, data: Json): Rout
       content: { "application/json": { schema, example: shortened(exampleOf(type, data)) } },
     },
   },
-  responses: { "2XX": { description: "Received. Any other answer, or none within 15 seconds, has it sent again." } },
+  responses: {
+    "2XX": { description: "Received. After any other answer, or none within 15 seconds, the event is sent again." },
+  },
 });
 
 const exampleOf = (type: string, data: Json): Json => ({

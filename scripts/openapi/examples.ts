@@ -5,9 +5,9 @@ import { join } from "node:path";
 export type Example = {
   readonly request?: unknown;
   readonly response?: unknown;
-  /** Answers of other types than JSON, by their type. */
+  /** Answers in media types other than JSON, by type. */
   readonly texts?: Readonly<Record<string, string>>;
-  /** Answers of a route whose types show different things, by their type. */
+  /** Answers of a route whose media types have different content, by type. */
   readonly forms?: Readonly<Record<string, unknown>>;
 };
 

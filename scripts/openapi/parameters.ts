@@ -1,4 +1,4 @@
-// The parameters of an OpenAPI document: path and query from their schemas, headers from the properties of a route.
+// The parameters of an OpenAPI document: path and query parameters from their schemas, headers from the properties of a route.
 import type { RouteConfig } from "@hono/zod-openapi";
 import * as z from "zod";
 import { PAGE_SIZE_MAX } from "../../src/core/limits.ts";
@@ -10,7 +10,7 @@ import type { Json } from "./types.ts";
 
 export type Parameter = { readonly name: string; readonly in: "path" | "query" | "header" } & Json;
 
-/** Parameters that are the same wherever they occur. */
+/** Parameters that are identical in all operations. */
 const SHARED: Readonly<Record<string, string>> = {
   "path did": "Did",
   "query limit": "Limit",
@@ -18,7 +18,7 @@ const SHARED: Readonly<Record<string, string>> = {
   "header Idempotency-Key": "IdempotencyKey",
   "header If-None-Match": "IfNoneMatch",
 };
-/** The `limit` of most listings; another one's maximum is its own. */
+/** The maximum `limit` of most lists. A list with another maximum has a parameter of its own. */
 const USUAL_LIMIT = PAGE_SIZE_MAX;
 const sharedName = (parameter: Parameter): string | null => {
   const name = SHARED[`${parameter.in} ${parameter.name}`] ?? null;
@@ -37,7 +37,7 @@ export class Parameters {
     this.#sentences = sentences;
   }
 
-  /** The parameters of the operation; shared ones are references. */
+  /** Returns the parameters of an operation; shared parameters are references. */
   of(route: Route): Pick<RouteConfig, "parameters"> {
     const parameters = this.#all(route).map((parameter) => {
       const name = sharedName(parameter);
@@ -76,7 +76,7 @@ export class Parameters {
   }
 }
 
-/** The schema without its optional wrapper. */
+/** Removes the wrappers for optional values and defaults. */
 function unwrap(schema: z.ZodType): z.ZodType {
   const { def } = schema._zod;
   return (def.type === "optional" || def.type === "default") && "innerType" in def

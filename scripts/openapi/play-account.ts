@@ -1,4 +1,4 @@
-// Plays the account in a story of its own, from sign-up over the review and production to its closing.
+// Plays the life of a separate account: sign-up, review, production and closing.
 import { exportJWK, generateKeyPair } from "jose";
 import { codeAt } from "../authenticator.ts";
 import { operatorHeaders, pick } from "../client.ts";
@@ -56,7 +56,7 @@ async function signUp(stage: Stage): Promise<Account> {
   return { email, platformId: pick(verified, "platform_id"), key };
 }
 
-/** An account that somebody else has registered with an address. */
+/** Refuses the link of an account that was registered with another person's address. */
 async function refuse(stage: Stage): Promise<void> {
   const email = `bystander.${Date.now().toString(36)}@startup.example`;
   const token = await mailedToken(stage.service, email, () =>
@@ -104,7 +104,7 @@ async function goToProduction(stage: Stage, { key }: Account): Promise<void> {
   await stage.show("getSandboxClock", { headers: key });
 }
 
-/** An agent of the account's own company. */
+/** Promotes an agent of the account's own company. */
 async function promoteAgent(stage: Stage, key: Account["key"], live: Record<string, string>): Promise<void> {
   const account = await stage.ask("getPlatform", { headers: key });
   const body = {
@@ -127,7 +127,7 @@ async function readLog(stage: Stage, { key: headers }: Account): Promise<void> {
   await stage.show("listActivityHeads", { headers });
 }
 
-/** The operator's acts on the account. */
+/** Plays the operator's acts on the account. */
 async function stand(stage: Stage, { platformId }: Account): Promise<void> {
   const params = { platform_id: platformId };
   await stage.show("suspendPlatform", { params, body: { reason: "A complaint is being looked into." } });
@@ -155,7 +155,7 @@ async function playVerifiers(stage: Stage): Promise<void> {
   await stage.show("patchVerifier", { params, body: { status: "disabled" } });
 }
 
-/** TOTP from its set-up to its end, and the sessions of a person. */
+/** Plays TOTP from its set-up to its removal, and the sessions of a person. */
 async function playSessions(stage: Stage, account: Account, headers: Record<string, string>) {
   const [password] = PASSWORDS.slice(2);
   const other = await stage.show("logIn", { body: { email: account.email, password } });

@@ -1,4 +1,4 @@
-// Plays a customer from its creation to its deletion, which gives its reference back to the next play.
+// Plays a customer from its creation to its deletion, which frees its reference for the next play.
 import { pick } from "../client.ts";
 import type { Stage } from "./stage.ts";
 

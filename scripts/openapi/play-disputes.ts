@@ -1,4 +1,4 @@
-// Disputes in the story of two agents: one that is settled, one that is conceded, one that is withdrawn, and one that an arbiter decides.
+// Plays four disputes between the two agents: one is settled, one conceded, one withdrawn, and one decided by an arbiter.
 import { setTimeout as sleep } from "node:timers/promises";
 import { encodeFunctionData, getAbiItem, type Hex } from "viem";
 import { authorityAbi } from "../../src/chain/abi.ts";
@@ -90,7 +90,7 @@ async function decide(stage: Stage, provider: Agent, consumer: Agent, id: string
 
 // ---- A payout that the guardian cancels --------------------------------------------------------------------------------------
 
-/** How long after its schedule the service looks at a payout, and somewhat longer. */
+/** A little longer than the time after which the service checks a scheduled payout. */
 const CHECKED_AFTER_MS = 61_000;
 const WAIT_MS = 180_000;
 const [ARBITER_DELAYED, GUARDIAN, OWNER] = [SIGNER_ROLES.ARBITER_DELAYED.id, 6n, 7n] as const;
@@ -113,7 +113,7 @@ async function holderOf({ rpc_url, authority: address }: Chain, role: bigint): P
   return first.args.account;
 }
 
-/** A call of the authority by the holder of a role, whom the local chain impersonates. */
+/** Calls the authority as the holder of a role, whom the local chain impersonates. */
 async function callAs(chain: Chain, role: bigint, data: Hex): Promise<void> {
   const client = clientFor(chain.rpc_url);
   const from = await holderOf(chain, role);
@@ -124,13 +124,13 @@ async function callAs(chain: Chain, role: bigint, data: Hex): Promise<void> {
   await client.stopImpersonatingAccount({ address: from });
 }
 
-/** From now on payouts of the local chain wait so many seconds. */
+/** Sets the delay of payouts on the local chain. */
 async function delayPayouts({ service: { chain } }: Stage, seconds: number): Promise<void> {
   const args = [ARBITER_DELAYED, await holderOf(chain, ARBITER_DELAYED), seconds] as const;
   await callAs(chain, OWNER, encodeFunctionData({ abi: authorityAbi, functionName: "grantRole", args }));
 }
 
-/** What the guardian has cancelled an operator has paid again. */
+/** The guardian cancels a payout, and an operator has it paid again. */
 async function repeatPayout(stage: Stage, params: Params): Promise<void> {
   const { chain, base_url } = stage.service;
   await refundIs(stage, params, "sent", async () => undefined);

@@ -1,9 +1,9 @@
-// Plays what a platform does to one of its principals, from its metadata to its end.
+// Plays the calls of a platform on one of its principals, from a change of its metadata to its closing.
 import { operatorHeaders, pick } from "../client.ts";
 import type { Stage } from "./stage.ts";
 
 export async function playPrincipal(stage: Stage): Promise<void> {
-  // Names and references are taken once.
+  // Names and references are unique, so each play needs its own.
   const number = Date.now();
   const body = {
     legal_name: `Rheinwerk Logistik GmbH ${number}`,

@@ -1,11 +1,11 @@
-// Plays the account's profile: a patch of what changes at once also after the submission.
+// Plays a patch of the account's profile, of fields that change at once even after the submission.
 import { pick } from "../client.ts";
 import type { Stage } from "./stage.ts";
 
 const NAMES = ["Polyglot", "Polyglot Agents"] as const;
 
 export async function playProfile(stage: Stage): Promise<void> {
-  // On a service that was played before, a patch of the same values would change nothing.
+  // An earlier play on the same service may have set these values, and a patch that changes nothing is refused.
   const known = pick<string | null>(await stage.ask("getPlatform"), "trading_name");
   await stage.show("patchPlatform", {
     body: {

@@ -32,7 +32,7 @@ async function play(stage: Stage, here: string): Promise<void> {
   await stage.show("listWebhooks", { query: { limit: "1" } });
   await stage.show("getWebhook", { params });
   await stage.show("rotateWebhookSecret", { params, body: { grace_hours: 24 } });
-  // Nobody listens at the address of the examples.
+  // The URL in the examples has no receiver, so the deliveries go to the receiver on this machine.
   await stage.ask("patchWebhook", { params, body: { url: here } });
   const sent = await stage.show("testWebhook", { params });
   for (let tried = 0; ; tried++) {

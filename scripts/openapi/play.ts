@@ -1,5 +1,5 @@
-// Plays every operation in a story of two agents; its requests and answers are the examples of the documents. A declared operation that is
-// not played makes it fail with its name.
+// Plays every operation in a story of two agents; the requests and answers are the examples of the documents. Fails with the names of
+// declared operations that were not played.
 import { setTimeout as sleep } from "node:timers/promises";
 import { encodeFunctionData, erc20Abi, type Hex } from "viem";
 import { importPrivateKeyPem } from "../../src/protocol/ecdsa.ts";
@@ -21,10 +21,10 @@ const MARKET = "GLOBAL-USDC";
 const JOBS_WAIT_MS = 60_000;
 const LITTLE_GAS = 10n ** 15n;
 const GAS = 10n ** 18n;
-/** Base units. */
+/** In base units. */
 const SURPLUS = 20_000_000n;
 
-/** @throws Surprise at the first answer that is not as declared, and naming every operation that was not played */
+/** @throws Surprise at the first answer that differs from its declaration, or with the names of operations that were not played */
 export async function playOperations(service: ServiceDescription): Promise<Record<string, Example>> {
   const stage = new Stage(service);
   await playProfile(stage);
@@ -119,7 +119,7 @@ async function onboard(stage: Stage): Promise<{ provider: Agent; consumer: Agent
   };
 }
 
-/** Another provider, whose key is rotated, which is transferred and then revoked: the play goes on without it. */
+/** Rotates, transfers and revokes another provider, because the rest of the play needs the first one. */
 async function showEnds(stage: Stage, number: string): Promise<void> {
   const found = await stage.ask("listPrincipals", {
     query: { external_ref: `${PRINCIPALS.provider.external_ref}${number.replace(" ", "-")}` },
@@ -140,7 +140,7 @@ async function showEnds(stage: Stage, number: string): Promise<void> {
   await stage.show("revokeAgent", { params, body: { reason: "Its operator has closed." } });
 }
 
-/** Names and references are taken once: the first play on a service has them bare, a later one with a number. */
+/** Names and references are unique: the first play on a service uses them bare, later plays add a number. */
 async function freeNumber(stage: Stage): Promise<string> {
   const { external_ref } = PRINCIPALS.provider;
   const taken = pick<unknown[]>(await stage.ask("listPrincipals", { query: { external_ref } }), "data");
@@ -161,7 +161,7 @@ async function register(call: Stage["show"], side: "provider" | "consumer", numb
   const principal_id = pick<string>(principal, "principal_id");
   const draft = await call("registerAgent", { body: { principal_id, ...AGENTS[side] } });
   const did = pick<string>(draft, "did");
-  // Before its agent has many events: each is a whole agent.
+  // Read early: each event of an overview contains a whole agent, and later there are many.
   await call("getAgentOverview", { params: { did } });
   const headers = { "Idempotency-Key": crypto.randomUUID() };
   const credentials = await call("activateAgent", { params: { did }, headers });
@@ -170,7 +170,7 @@ async function register(call: Stage["show"], side: "provider" | "consumer", numb
   return { name: side, did, certificate: pick(credentials, "certificate"), key };
 }
 
-/** Returns the transaction by which the contract knows the provider. */
+/** Returns the transaction that registered the provider with the contract. */
 async function openMarket(stage: Stage, { did }: Agent): Promise<Hex> {
   const { chain } = stage.service;
   const wallet = accountsOf(chain).wallet.address;
@@ -199,7 +199,7 @@ async function handshake(stage: Stage, provider: Agent): Promise<void> {
   );
 }
 
-/** A result of each kind, and the document or a part of it in every type. */
+/** Requests each kind of result, and the document or a part of it in every media type. */
 async function resolveEveryForm(stage: Stage, did: string): Promise<void> {
   const types = ["did-resolution", "did", "did+json", "did+ld+json", "ld+json", "json"];
   const asked = types.map((type) => [did, `application/${type}`] as const);
@@ -260,7 +260,7 @@ async function readAgents(stage: Stage, provider: Agent, consumer: Agent): Promi
   await readDirectory(stage, provider);
 }
 
-/** How often a head is asked for, which is signed within a minute of a change. */
+/** The number of requests for a head, which is signed within a minute after a change. */
 const HEAD_TRIES = 45;
 async function readDirectory(stage: Stage, { did }: Agent): Promise<void> {
   await stage.show("listDirectory", { query: { limit: "1" } });
@@ -277,7 +277,7 @@ async function readDirectory(stage: Stage, { did }: Agent): Promise<void> {
   }
 }
 
-/** The platform's own log: its newest entries, as a page and as CSV, and the proof that it is whole. */
+/** Reads the newest entries of the platform's log, as a page and as CSV, and verifies the log. */
 async function readActivity(stage: Stage, { did }: Agent): Promise<void> {
   const query = { subject_type: "agent", subject_id: did, limit: "2" };
   await stage.show("listActivity", { query });
@@ -285,7 +285,7 @@ async function readActivity(stage: Stage, { did }: Agent): Promise<void> {
   must(pick(await stage.show("verifyActivity"), "valid") === true, "the activity log is whole");
 }
 
-/** More than the threshold is put into the vault. */
+/** Deposits more than the threshold into the vault, and releases the surplus. */
 async function releaseSurplus(stage: Stage, { did }: Agent): Promise<void> {
   const { chain } = stage.service;
   const params = { did };
@@ -294,7 +294,7 @@ async function releaseSurplus(stage: Stage, { did }: Agent): Promise<void> {
   await stage.show("releaseAgentEscrow", { params, body: { network: chain.network } });
 }
 
-/** The local chain takes something out of the vault, as no key can. */
+/** Takes a token unit out of the vault, which no key can do but the local chain can, so that a difference is found. */
 async function reconcile(stage: Stage, { did }: Agent): Promise<void> {
   const { chain } = stage.service;
   const params = { did };
@@ -322,7 +322,7 @@ async function operate(stage: Stage, registrationTx: Hex): Promise<void> {
   const client = clientFor(chain.rpc_url);
   const { from: address } = await client.getTransaction({ hash: registrationTx });
   const value = await client.getBalance({ address });
-  // The registrar of a service that has just started has gas, and no job of it has run.
+  // Lowers the registrar's gas and fires the cron: a service that has just started has no job and no alert to show.
   await client.setBalance({ address, value: LITTLE_GAS });
   try {
     await fireCron(base_url);
@@ -338,7 +338,7 @@ async function operate(stage: Stage, registrationTx: Hex): Promise<void> {
   }
 }
 
-/** Shows a listing once it has the wanted entry. */
+/** Records a list as an example once it has the wanted entry. */
 async function showUntil(stage: Stage, listing: string, isThere: (entry: Json) => boolean): Promise<Json> {
   const until = Date.now() + JOBS_WAIT_MS;
   while (true) {

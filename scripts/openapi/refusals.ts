@@ -1,4 +1,4 @@
-// The refusals of an OpenAPI document: one shared answer for each status, and the codes of each operation.
+// The refusals of an OpenAPI document: a shared answer for each status, and the codes of each operation.
 import type { Surface } from "../../src/call.ts";
 import {
   ERRORS,
@@ -16,7 +16,7 @@ import { problem, RESPONSE_NAMES } from "./parts.ts";
 import type { Schemas } from "./schemas.ts";
 import type { Json } from "./types.ts";
 
-/** The codes that a surface can always answer with. */
+/** Codes that every route of a surface can return. */
 const ALWAYS: Readonly<Record<Surface, readonly ErrorCode[]>> = {
   management: ["invalid_credentials", "account_suspended"],
   session: ["invalid_credentials", "account_suspended"],
@@ -34,14 +34,14 @@ function codesOf(route: Route): ReadonlySet<ErrorCode> {
   return new Set<ErrorCode>([
     ...route.errors,
     ...surfaces.flatMap((surface) => ALWAYS[surface]),
-    // A session in production, before the account has it.
+    // A session can call in production before the account was promoted.
     ...(takesSessions(surfaces) && !route.unpromoted ? (["not_accredited", "production_locked"] as const) : []),
     ...(route.withoutCredential ? [route.withoutCredential] : []),
-    // An unknown query parameter is a fault everywhere, and so is a body where none is taken.
+    // Every route refuses unknown query parameters, and a body if it takes none.
     ...(route.anyQuery ? [] : (["validation_failed"] as const)),
     ...(route.method === "get" ? [] : (["invalid_request"] as const)),
     ...(route.method === "get" || route.neverBusy ? [] : (["service_busy"] as const)),
-    // A form that is too large is refused for its file.
+    // Routes with a form refuse a large file with a code of their own.
     ...(route.method === "get" || route.multipart ? [] : (["payload_too_large"] as const)),
     ...(route.idempotency ? (["idempotency_key_processing", "idempotency_key_reused"] as const) : []),
     "rate_limited",
@@ -49,11 +49,11 @@ function codesOf(route: Route): ReadonlySet<ErrorCode> {
   ]);
 }
 
-/** The order of the list of errors, so that the same codes make the same text. */
+/** Sorts codes as ERRORS does, so that equal sets of codes give equal text. */
 const inOrder = (codes: readonly ErrorCode[]): ErrorCode[] =>
   (Object.keys(ERRORS) as ErrorCode[]).filter((code) => codes.includes(code));
 
-/** What each status of an operation says: the codes that it gives under it. */
+/** Returns the description of each error status of an operation, which names the codes. */
 export const saidBy = (route: Route): readonly (readonly [ErrorStatus, string])[] =>
   [...Map.groupBy(codesOf(route), (code) => ERRORS[code].status)]
     .sort(([a], [b]) => a - b)
@@ -68,7 +68,7 @@ const codeAndSentence = (code: FieldErrorCode): string => `${quoted(code)}: ${fi
 const ownFieldCodes = ({ fieldErrors = [] }: Route): string[] =>
   fieldErrors.length === 0 ? [] : [`Also inside \`field_errors\`: ${fieldErrors.map(quoted).join(", ")}.`];
 
-/** Every code inside `field_errors`, with the operations that give it where not every call with input does. */
+/** Describes every code inside `field_errors`. A code that only some operations return is listed with them. */
 export function fieldCodes(routes: readonly Route[]): string {
   const common = (Object.keys(FIELD_ERRORS) as FieldErrorCode[]).filter((code) => !isOwnFieldError(code));
   const declared = routes.map(({ operationId, errors, fieldErrors = [] }) => ({
@@ -82,7 +82,7 @@ export function fieldCodes(routes: readonly Route[]): string {
   return [...common.map(codeAndSentence), ...own].join("\n\n");
 }
 
-/** The description that most operations share, by status. */
+/** By status, the description that most operations share. */
 export type Usual = ReadonlyMap<ErrorStatus, string>;
 
 export const usualRefusals = (routes: readonly Route[]): Usual =>
@@ -95,8 +95,8 @@ export const usualRefusals = (routes: readonly Route[]): Usual =>
   );
 
 /**
- * A reference to the shared answer of each status. It names the codes of this operation where they are others: a generator follows one reference,
- * and not two.
+ * Returns a reference to the shared answer of each status, with the codes of this operation if they differ from the shared ones. An answer
+ * of its own would refer to the shared one in turn, and generators follow only one reference.
  */
 export const refusalsOf = (route: Route, usual: Usual): Record<string, Json> =>
   Object.fromEntries(
@@ -106,7 +106,7 @@ export const refusalsOf = (route: Route, usual: Usual): Record<string, Json> =>
     }),
   );
 
-/** The shared answer of each status. Its example is of a code that every operation with this status can give, where there is one. */
+/** Returns the shared answer of each status. Its example shows a code that all operations with this status can return, if there is one. */
 export function sharedRefusals(routes: readonly Route[], schemas: Schemas, usual: Usual): Record<string, Json> {
   const codes = routes.map(codesOf);
   return Object.fromEntries(
@@ -120,7 +120,7 @@ export function sharedRefusals(routes: readonly Route[], schemas: Schemas, usual
   );
 }
 
-/** The two forms of every refusal. */
+/** Returns the two media types of every refusal with their schemas. */
 export const envelopes = (schemas: Schemas): readonly (readonly [type: string, schema: Json])[] => [
   ["application/json", schemas.of(errorSchema, "output")],
   ["application/problem+json", schemas.of(problem, "output")],

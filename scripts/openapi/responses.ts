@@ -1,4 +1,4 @@
-// The response schema of each operation, by its operationId. The Worker validates no response, so no file that it loads has these schemas.
+// The response schema of each operation, by operationId. They are kept out of the Worker, which does not validate its responses.
 import * as z from "zod";
 import {
   accountUsage,
@@ -80,7 +80,7 @@ import { verifierList, verifierView } from "../../src/verifiers/responses.ts";
 import { deliveryList, deliveryView, replayView, webhookList, webhookView } from "../../src/webhooks/responses.ts";
 import { newWebhookView } from "../../src/webhooks/schema.ts";
 
-/** `types`: where it is not JSON alone. `forms`: the schemas of types that show different things, instead of `schema`. */
+/** `types`: the media types, unless there is only JSON. `forms`: schemas by media type, which replace `schema` for that type. */
 export type ShownResponse = {
   readonly schema: z.ZodType;
   readonly types?: readonly string[];

@@ -1,5 +1,5 @@
-// Reviews a published document beyond the validity of OpenAPI (HTTP-31): every operation, field, parameter and tag has a sentence; a shape
-// that occurs twice has a name; patterns are plain; refusals are shared; a field with a default is optional in requests; every body and
+// Reviews a published document beyond its validity as OpenAPI (HTTP-31): every operation, field, parameter and tag has a sentence; a shape
+// that occurs twice has a name; patterns are portable; refusals are shared; a field with a default is optional in requests; every body and
 // answer has an example that its own schema accepts.
 import { dereference, initialBaseURI, type Schema, validate } from "@cfworker/json-schema";
 import { RESPONSE_NAMES } from "./parts.ts";
@@ -21,7 +21,7 @@ export function reviewDocument(document: Document): string[] {
     const shape = shapeOf(node);
     if (shape === null) return;
     const first = seen.get(shape);
-    // Two named schemas may have the same shape: they differ in meaning.
+    // Two named schemas may have the same shape, because they differ in meaning.
     if (first === undefined || isNamed(first)) seen.set(shape, path);
     if (first !== undefined && !(isNamed(first) && isNamed(path)))
       faults.push(`${path}: the schema of ${first} occurs again: give it a name`);
@@ -73,7 +73,7 @@ function sentenceFaults(node: Json, path: string): string[] {
 
 // ---- Patterns ------------------------------------------------------------------------------------------------------------
 
-/** Checks a pattern: ECMA-262 without flags and look-around, and the same meaning under the flag `u`, which some validators set. */
+/** A pattern is ECMA-262 without flags and look-around, and compiles under the flag `u`, which some validators set. */
 function patternFaults(node: Json, path: string): string[] {
   const { pattern } = node;
   if (typeof pattern !== "string") return [];
@@ -88,12 +88,12 @@ function patternFaults(node: Json, path: string): string[] {
   }
 }
 
-// ---- What generators of clients need -------------------------------------------------------------------------------------
+// ---- Needs of client generators ------------------------------------------------------------------------------------------
 
-/** Types of every platform, which the generated type would hide. */
+/** Global types of JavaScript platforms, which a generated type of this name would hide. */
 const TAKEN = new Set(["Blob", "Date", "File", "FormData", "Request", "Response"]);
 
-/** Generators follow one reference, and not two. */
+/** A component is not itself a reference, because generators follow only one. */
 function componentFaults({ $ref }: Json, path: string): string[] {
   const [, kind, name = ""] = /^#\/components\/(\w+)\/([\w-]+)$/.exec(path) ?? [];
   if (kind === undefined) return [];
@@ -106,7 +106,7 @@ function componentFaults({ $ref }: Json, path: string): string[] {
 const IS_DID = /^(did|\w+_did|delegated_by)$/;
 const IS_URL = /^(url|uri|\w+_url|\w+_uri|website|explorer|issuer|status_page|serviceEndpoint)$/;
 
-/** A DID has its pattern, and a URL its format, wherever a schema or a parameter names one. */
+/** In schemas and parameters, a DID has its pattern and a URL its format. */
 function formFaults(document: Document, node: Json, path: string): string[] {
   const named = isSchemaPath(path) || /^#\/components\/schemas\/\w+$/.test(path) ? node["properties"] : undefined;
   const fields = Object.entries((named ?? {}) as Record<string, Json>);
@@ -121,7 +121,7 @@ function formFaults(document: Document, node: Json, path: string): string[] {
 
 const isAsWritten = (schema: Json): boolean => JSON.stringify(schema).includes('schemas/RegisteredUrl"');
 
-/** True where the schema, or what it refers to, has the keyword; a schema that may be null says it of its other form. */
+/** True if the schema, the schema that it refers to, or its form that is not null has the keyword. */
 function says(document: Document, schema: Json, keyword: string): boolean {
   const { $ref, anyOf } = schema as { $ref?: string; anyOf?: readonly Json[] };
   if ($ref !== undefined) return says(document, (resolve(document, $ref) ?? {}) as Json, keyword);
@@ -132,7 +132,7 @@ function says(document: Document, schema: Json, keyword: string): boolean {
 
 const isSchemaPath = (path: string): boolean =>
   /\/schema(s\/|$|\/)|\/(properties|items|anyOf|oneOf|allOf)\//.test(path);
-/** A bare type, a reference, and either of them or null need no name. */
+/** A bare type or a reference needs no name, even if it may be null. */
 const BOUNDS = new Set(["minLength", "maxLength", "minimum", "maximum", "exclusiveMinimum"]);
 const PLAIN = new Set(["type", "$ref", "description", "default", "example"]);
 
@@ -183,7 +183,7 @@ function* operationsOf(document: Document): Generator<readonly [string, Document
   }
 }
 
-/** Every status that is no success refers to a shared answer. */
+/** Every status except success refers to a shared answer. */
 function refusalFaults(document: Document, responses: Record<string, Json>, path: string): string[] {
   return Object.entries(responses).flatMap(([status, answer]) => {
     if (status.startsWith("2")) return [];
@@ -220,7 +220,7 @@ function defaultFaults(document: Document): string[] {
   return faults;
 }
 
-/** Every component that a value refers to, directly or not. */
+/** Collects every component that a value refers to, directly or indirectly. */
 function follow(document: Document, value: unknown, into: Set<string>): void {
   walk(value, "#", ({ $ref }) => {
     if (typeof $ref !== "string" || into.has($ref)) return;
@@ -233,7 +233,7 @@ function referenceFaults(document: Document, { $ref }: Json, path: string): stri
   return typeof $ref !== "string" || resolve(document, $ref) !== undefined ? [] : [`${path}: ${$ref} leads nowhere`];
 }
 
-/** The examples that a media type shares with others. */
+/** Checks the references of a media type to shared examples. */
 function sharedFaults(document: Document, { examples }: Json, path: string): string[] {
   if (typeof examples !== "object" || examples === null || Array.isArray(examples)) return [];
   return Object.entries(examples).flatMap(([name, one]) =>
@@ -258,7 +258,7 @@ function exampleFaults(document: Document): string[] {
     const example = exampleIn(document, node);
     const [, shared] = /^#\/components\/responses\/(\w+)\//.exec(path) ?? [];
     const codes = refusals.get(shared ?? "");
-    // A refusal has an example where all who refer to it give one code; an outcome of one operation's own has none.
+    // A shared refusal has an example only if all operations that refer to it share a code; a route's own outcome has none.
     if (example === undefined && shared !== undefined && (codes ?? []).length === 0) return;
     if (example === undefined) {
       faults.push(`${path}: there is no example`);
@@ -272,7 +272,7 @@ function exampleFaults(document: Document): string[] {
   return faults;
 }
 
-/** The codes that every operation with a shared refusal gives, by the refusal's name. */
+/** Returns, by the name of a shared refusal, the codes that all operations that refer to it return. */
 function codesOfRefusals(document: Document): ReadonlyMap<string, readonly unknown[]> {
   const common = new Map<string, readonly unknown[]>();
   for (const [, { responses }] of operationsOf(document)) {
@@ -287,7 +287,7 @@ function codesOfRefusals(document: Document): ReadonlyMap<string, readonly unkno
   return common;
 }
 
-/** The differences between an example and its schema. */
+/** Returns the differences between an example and its schema. */
 function mismatches(schema: Schema, known: ReturnType<typeof dereference>, example: unknown): string[] {
   try {
     const { errors } = validate(example, schema, "2020-12", known, false);

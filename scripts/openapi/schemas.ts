@@ -1,4 +1,4 @@
-// The schemas of a document: zod's JSON Schema adapted to OpenAPI, each named one once and with its sentences.
+// The schemas of a document: zod's JSON Schema adapted to OpenAPI, with descriptions. Each named schema is printed once.
 import * as z from "zod";
 import type { Sentences } from "./sentences.ts";
 import type { Json } from "./types.ts";
@@ -14,7 +14,7 @@ export class Schemas {
     this.#sentences = sentences;
   }
 
-  /** The schema of a request or of an answer; named parts are references. */
+  /** Returns the schema of a request or an answer; named parts are references. */
   of(schema: z.ZodType, io: Io): Json {
     const { $schema: _dialect, $defs = {}, ...body } = z.toJSONSchema(schema, { io, unrepresentable: "any" }) as Json;
     for (const [name, definition] of Object.entries($defs as Record<string, Json>)) this.#add(name, definition, io);
@@ -40,7 +40,7 @@ export class Schemas {
     this.#named.set(name, tidied);
   }
 
-  /** References into components, no bounds that only JavaScript has, fields with sentences. */
+  /** Points references at the components, drops bounds that only JavaScript has, and describes the fields. */
   #tidy(schema: Json, io: Io, owner: string): Json {
     if (io === "input") refuseRequiredDefaults(schema, owner);
     const kept = Object.entries(schema).filter(([keyword, value]) => !saysNothing(schema, keyword, value, io));
@@ -56,7 +56,7 @@ export class Schemas {
     return isObject(value) && keyword !== "const" ? this.#tidy(value, io, owner) : value;
   }
 
-  /** A default stands in the sentence: its keyword would make the field required in the request types of openapi-typescript. */
+  /** A default is named in the description: its keyword would make the field required in the request types of openapi-typescript. */
   #tidyProperties(properties: Record<string, Json>, io: Io, owner: string): Record<string, Json> {
     return Object.fromEntries(
       Object.entries(properties).map(([name, schema]) => {
@@ -72,7 +72,7 @@ export class Schemas {
   }
 }
 
-/** A field with a default is not required in a request. Checked here, because the document does not print the keyword. */
+/** A field with a default is optional in a request. Checked here, because the document does not print the keyword. */
 function refuseRequiredDefaults({ properties, required }: Json, owner: string): void {
   if (!isObject(properties) || !Array.isArray(required)) return;
   for (const [name, field] of Object.entries(properties)) {
@@ -96,7 +96,7 @@ function saysNothing(schema: Json, keyword: string, value: unknown, io: Io): boo
     // The pattern of an instant repeats its format.
     case "pattern":
       return schema["format"] === "date-time";
-    // Answers may grow, and readers ignore what they do not know (HTTP-33).
+    // Answers may get new members, which readers ignore (HTTP-33).
     case "additionalProperties":
       return value === false && io === "output";
     // Names of members are always strings.

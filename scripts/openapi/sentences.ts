@@ -1,4 +1,4 @@
-// Looks up the sentences of fields.ts, operations.ts and titles.ts for a document, and lists those, and responses, that no operation uses.
+// Looks up the texts of fields.ts, operations.ts and titles.ts for a document, and lists the texts and responses that no document uses.
 import { FIELDS, SCHEMAS } from "./fields.ts";
 import { ANSWERS, OPERATIONS } from "./operations.ts";
 import { RESPONSES } from "./responses.ts";
@@ -8,8 +8,8 @@ export class Sentences {
   readonly #asked = new Set<string>();
 
   /**
-   * The sentence of a field in its schema, or else of its name everywhere; of a parameter in its operation, or else in all. What every event has
-   * is said once.
+   * Returns the description of a field or parameter: the one for its schema or operation, else the one for its name. All event schemas share the
+   * entries of `Event` and `EventData`.
    */
   ofField(owner: string, name: string, kind?: "path" | "query"): { description?: string } {
     const [event] = /Event(Data)?$/.exec(owner) ?? [owner];
@@ -37,7 +37,7 @@ export class Sentences {
     return this.#say(ANSWERS, operationId)?.description;
   }
 
-  /** The sentences that no document uses. */
+  /** Returns the names of texts and responses that no document uses. */
   unused(): string[] {
     const names = [FIELDS, SCHEMAS, OPERATIONS, ANSWERS, TITLES, RESPONSES].flatMap((sentences) =>
       Object.keys(sentences),

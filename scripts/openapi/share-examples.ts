@@ -1,14 +1,14 @@
-// Examples that stand in several places of a document are printed once, among its components, and referred to.
+// Prints an example that occurs in several places of a document once, among its components, with references to it.
 import type { Document, Json } from "./types.ts";
 
-/** A reference is about so long. */
+/** The length of JSON from which a reference is shorter than the example. */
 const WORTH_SHARING = 200;
 const REFERENCE = "#/components/examples/";
 
 type Media = { example?: unknown; examples?: Json } & Json;
 type Place = { readonly media: Media; readonly name: string };
 
-/** Every media type of an operation's body and answers that has an example, with a name for it. */
+/** Returns every media type of bodies and answers that has an example, with a name for the example. */
 function placesOf({ paths }: Pick<Document, "paths">): Place[] {
   return Object.values(paths).flatMap((operations) =>
     Object.values(operations).flatMap((operation) => {
@@ -23,7 +23,7 @@ function placesOf({ paths }: Pick<Document, "paths">): Place[] {
   );
 }
 
-/** Replaces what is repeated by references; returns the examples that they lead to, by the first operation that shows each. */
+/** Replaces repeated examples by references; returns the shared examples, named by the first operation that shows each. */
 export function shareExamples(document: Pick<Document, "paths">): Record<string, Json> {
   const shared: Record<string, Json> = {};
   for (const places of Map.groupBy(placesOf(document), ({ media }) => JSON.stringify(media.example)).entries()) {
@@ -40,7 +40,7 @@ export function shareExamples(document: Pick<Document, "paths">): Record<string,
   return shared;
 }
 
-/** The example of a media type, wherever it stands; undefined where there is none. */
+/** Returns the example of a media type, inline or shared; undefined if there is none. */
 export function exampleIn({ components }: Document, media: Json): unknown {
   if ("example" in media) return media["example"];
   const { $ref } = ((media["examples"] as Json | undefined)?.["shown"] ?? {}) as { $ref?: string };

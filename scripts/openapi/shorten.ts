@@ -1,9 +1,9 @@
-// Shortens what only a machine reads in an example: certificates, tokens and proofs would be a seventh of the document.
+// Shortens certificates, tokens and proofs in examples, which would be a seventh of the document and which no person reads.
 
-/** A JWS whose payload is long keeps its header, by which it is read; its payload says nothing any more. */
+/** A JWS with a long payload keeps its header, which readers decode; its payload becomes empty. */
 const JWS = /^(ey[\w-]+)\.[\w-]{120,}\.([\w-]+)$/;
 const NO_CLAIMS = Buffer.from("{}").toString("base64url");
-/** Longer than a key, an id or a signature alone. */
+/** Longer than any single key, id or signature. */
 const TOKEN = /[\w+/-]{120,}={0,2}/g;
 const PEM_BODY = /(-----BEGIN [A-Z ]+-----\n[^\n]+\n)[^-]+(?=-----END)/g;
 const KEPT = 48;

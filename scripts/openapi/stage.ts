@@ -1,5 +1,5 @@
-// Plays operations by their operationId on a running service, with the caller that each needs, and keeps the requests and answers that
-// become examples.
+// Calls operations by operationId on a running service, with the credentials that each needs, and keeps the requests and answers that become
+// examples.
 import type { Surface } from "../../src/call.ts";
 import type { Route } from "../../src/http/route.ts";
 import { type Agent, agentHeaders, keyHeaders, must, operatorHeaders, type Reply, send } from "../client.ts";
@@ -13,7 +13,7 @@ export type Ask = {
   readonly params?: Readonly<Record<string, string>>;
   readonly query?: Readonly<Record<string, string>>;
   readonly body?: unknown;
-  /** In the place of a body: the parts of a form. */
+  /** The parts of a form, instead of a body. */
   readonly form?: Readonly<Record<string, string | File>>;
   readonly headers?: Record<string, string>;
   /** The agent that calls. */
@@ -22,7 +22,7 @@ export type Ask = {
 
 const OPERATIONS: readonly Route[] = [...PUBLIC, ...OPERATORS];
 const LIST_SHOWN = 2;
-// The prefix that all P-256 keys share, without the bytes of a key.
+// Only the prefix that all P-256 keys share, without the bytes of a key.
 const NO_KEY = "-----BEGIN PRIVATE KEY-----\nMIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0w…\n-----END PRIVATE KEY-----\n";
 
 export class Stage {
@@ -60,7 +60,7 @@ export class Stage {
     return value;
   }
 
-  /** The kept examples, in the order of the routes. Throws the name of an operation or type that is missing. */
+  /** Returns the kept examples, in the order of the routes. Throws with the names of missing operations or types. */
   examples(): Record<string, Example> {
     const missing = OPERATIONS.flatMap((route) => {
       const shown = this.#shown.get(route.operationId);
@@ -114,14 +114,14 @@ function pathOf(route: Route, { params = {}, query = {} }: Ask): string {
   return text === "" ? path : `${path}?${text}`;
 }
 
-/** The first lines of a text. */
+/** Returns the first lines of a text. */
 const presentableText = (text: string): string =>
   text
     .split("\r\n")
     .slice(0, LIST_SHOWN + 1)
     .join("\r\n");
 
-/** A form as the document shows it: of a file the first line. */
+/** Returns a form as the document shows it: only the first line of a file. */
 async function presentableForm(form: NonNullable<Ask["form"]>): Promise<Record<string, string>> {
   const parts = Object.entries(form).map(async ([name, value]) => {
     const text = typeof value === "string" ? value : ((await value.text()).split("\n")[0] ?? "");
@@ -130,13 +130,13 @@ async function presentableForm(form: NonNullable<Ask["form"]>): Promise<Record<s
   return Object.fromEntries(await Promise.all(parts));
 }
 
-/** What stands in the place of a secret. */
+/** The replacements of secrets. */
 const SECRETS: Readonly<Record<string, (secret: string) => string>> = {
   private_key: () => NO_KEY,
   raw_key: (key) => `${key.slice(0, key.lastIndexOf("_") + 7)}…`,
   session_token: () => "ses_…",
 };
-/** A mailed link's token: that of a payment intent is another thing. */
+/** The form of a mailed link's token, which tells it from the `token` of a payment intent. */
 const LINK_TOKEN = /^[\w-]{43}$/;
 
 /** Hides secrets and shortens lists. */

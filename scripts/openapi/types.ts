@@ -1,4 +1,4 @@
-// The types of an OpenAPI document, as far as it is printed and reviewed here.
+// The types of the parts of an OpenAPI document that the printing and the review use.
 
 export type Json = { [name: string]: unknown };
 export type Operation = { readonly operationId: string; readonly responses: Record<string, Json> } & Json;

@@ -96,7 +96,7 @@ export const resolverRoutes = [
     query: resolutionQuery,
     status: 200,
     outcomes: {
-      303: { description: "The endpoint that the DID URL selects stands in `Location`.", types: [] },
+      303: { description: "`Location` names the endpoint that the DID URL selects.", types: [] },
       400: { description: "`INVALID_DID`, `INVALID_DID_URL` or `INVALID_OPTIONS`.", types: RESULTS },
       404: { description: "`NOT_FOUND`.", types: RESULTS },
       406: { description: "`REPRESENTATION_NOT_SUPPORTED`.", types: RESULTS },
