@@ -10,7 +10,7 @@ import { CONFIRMATION_MINUTES } from "./limits.ts";
 export function requireConfirmed({ isConfirmed }: { readonly isConfirmed: boolean }): void {
   if (isConfirmed) return;
   const message =
-    `This needs a log-in or a confirmation within the last ${CONFIRMATION_MINUTES} minutes: ` +
-    "POST /v1/platform/sessions/current/confirm, then repeat the call.";
+    `This call needs a log-in or a confirmation within the last ${CONFIRMATION_MINUTES} minutes: ` +
+    "confirm at POST /v1/platform/sessions/current/confirm, then repeat the call.";
   throw new ServiceError("forbidden", { message, type: "confirmation_required", unkept: true });
 }

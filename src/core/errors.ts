@@ -12,7 +12,10 @@ export const ERRORS = {
   no_changes_requested: entry(400, "The request changes nothing."),
   // 401: authentication failed.
   invalid_credentials: entry(401, "The credential is missing, wrong, unknown or revoked."),
-  certificate_required: entry(401, "An agent makes this call: send AEAP-Certificate, AEAP-Proof and AEAP-Timestamp."),
+  certificate_required: entry(
+    401,
+    "This call needs an agent's credential: send AEAP-Certificate, AEAP-Proof and AEAP-Timestamp.",
+  ),
   aeap_verification_failed: entry(
     401,
     "The certificate or the proof does not verify, or the timestamp is more than 30 seconds off.",
@@ -25,7 +28,7 @@ export const ERRORS = {
   tier_exceeds_accreditation: entry(403, "The action needs a higher accreditation."),
   forbidden: entry(
     403,
-    "The caller may not do this: it is no party to the object, or the act needs another credential.",
+    "The caller may not do this: it is not a party to the object, or the action needs another credential.",
   ),
   role_not_permitted: entry(403, "The agent's role does not permit this."),
   spend_policy_violation: entry(403, "The consumer's spend policy refuses this payment."),
@@ -33,7 +36,7 @@ export const ERRORS = {
   not_found: entry(404, "There is no such object, or it is another platform's."),
   facilitation_not_found: entry(404, "No facilitation is recorded for this reference."),
   // 405
-  method_not_allowed: entry(405, "The path does not take this method; see Allow."),
+  method_not_allowed: entry(405, "The path does not support this method; see Allow."),
   // 409: the state of the object forbids it.
   production_locked: entry(409, "Production is not available to this account yet."),
   email_exists: entry(409, "An account with this address already exists."),
@@ -41,13 +44,13 @@ export const ERRORS = {
   kyb_in_progress: entry(409, "A verification is already in review."),
   verification_already_accredited: entry(409, "The account is already accredited."),
   not_accredited: entry(409, "The account is not accredited."),
-  already_promoted: entry(409, "The account is already on production; rotate the key to get another."),
+  already_promoted: entry(409, "The account is already in production; rotate the key to get a new one."),
   key_not_provisioned: entry(409, "No key exists for this environment yet."),
   close_blocked_escrow: entry(409, "Closing is blocked while an escrow holds funds."),
   close_blocked_open_disputes: entry(409, "Closing is blocked while agents are active or disputes are open."),
   external_ref_exists: entry(
     409,
-    "Another one with this external_ref, or for a principal with this legal name and country, already exists.",
+    "An object with this external_ref, or a principal with this legal name and country, already exists.",
   ),
   customer_not_empty: entry(409, "The customer still holds principals."),
   tenant_principal_field_locked: entry(
@@ -58,7 +61,7 @@ export const ERRORS = {
   environment_mismatch: entry(409, "Sandbox and production objects cannot be mixed."),
   agent_status_not_mutable: entry(409, "A revoked or terminated agent cannot be edited."),
   use_activate_endpoint: entry(409, "A DRAFT agent becomes ACTIVE through POST /v1/agents/{did}/activate."),
-  escrow_constrained_cannot_reactivate: entry(409, "The agent cannot return while its escrow is CONSTRAINED."),
+  escrow_constrained_cannot_reactivate: entry(409, "The agent cannot be reactivated while its escrow is CONSTRAINED."),
   escrow_below_threshold: entry(409, "The production escrow is below its threshold."),
   escrow_constrained: entry(409, "The provider's escrow is CONSTRAINED by open disputes."),
   market_not_authorized: entry(409, "The provider has no market for this buyer, currency and network."),
@@ -66,8 +69,8 @@ export const ERRORS = {
   payment_not_found: entry(409, "The transaction is not confirmed on this network yet."),
   amount_mismatch: entry(409, "The settled amount differs from the intent."),
   intent_expired: entry(409, "The intent expired before it was facilitated."),
-  task_already_closed: entry(409, "The task is closed; its outcome stands."),
-  confirmation_window_closed: entry(409, "The confirmation window is over and the task confirmed itself."),
+  task_already_closed: entry(409, "The task is closed; its outcome cannot change."),
+  confirmation_window_closed: entry(409, "The confirmation window is over; the task was confirmed automatically."),
   dispute_window_expired: entry(409, "The dispute window is over."),
   final_sale: entry(409, "The sale is final: it was settled with a dispute window of zero."),
   dispute_exists: entry(409, "A dispute is already open on this transaction."),
@@ -85,9 +88,9 @@ export const ERRORS = {
   file_too_large: entry(422, "The file is too large."),
   unsupported_file_type: entry(422, "The file format is not accepted."),
   field_not_allowed_for_role: entry(422, "The field does not apply to the agent's role."),
-  invalid_market_format: entry(422, "A market is JURISDICTION-CURRENCY, such as US-USDC."),
-  catalog_url_not_permitted: entry(422, "A CONSUMER has no catalogue."),
-  invalid_reason: entry(422, "The reason is not one of not_delivered, not_as_described, unauthorized, other."),
+  invalid_market_format: entry(422, "A market must be JURISDICTION-CURRENCY, such as US-USDC."),
+  catalog_url_not_permitted: entry(422, "A CONSUMER cannot have a catalogue."),
+  invalid_reason: entry(422, "The reason must be not_delivered, not_as_described, unauthorized or other."),
   invalid_disputed_amount: entry(422, "The disputed amount is malformed or above the settled amount."),
   idempotency_key_reused: entry(422, "This Idempotency-Key was used with another body."),
   // 429, 5xx

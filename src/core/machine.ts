@@ -34,7 +34,7 @@ export function move<S extends string, T extends string>(machine: Machine<S, T>,
   const outcome = tryMove(machine, from, trigger);
   if (outcome.ok) return outcome.move;
   const message =
-    outcome.code === "invalid_status" ? `The ${machine.name} is ${from}: that does not permit this.` : undefined;
+    outcome.code === "invalid_status" ? `The ${machine.name} is ${from}, which does not permit this.` : undefined;
   throw new ServiceError(outcome.code, { detail: { status: from }, ...(message && { message }) });
 }
 

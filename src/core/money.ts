@@ -28,7 +28,7 @@ function readDecimal(text: string, form = DECIMAL): Decimal | null {
 
 function storedDecimal(text: string): Decimal {
   const decimal = readDecimal(text, STORED_DECIMAL);
-  if (!decimal) throw new Error("a stored amount is no decimal number");
+  if (!decimal) throw new Error("a stored amount is not a decimal number");
   return decimal;
 }
 

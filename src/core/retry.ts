@@ -3,7 +3,7 @@
 /** The state that a commit was decided on has changed: read and decide again. */
 export class Conflict extends Error {
   constructor(cause?: unknown) {
-    super("the batch was refused: what it was decided on has changed", { cause });
+    super("the batch was refused: a row changed since it was read", { cause });
     this.name = "Conflict";
   }
 }

@@ -52,7 +52,7 @@ export function sealingUnder<Name extends string>(name: Name) {
       const [keyName = ""] = sealed.split(".");
       const known = (await keysOf(env)).find((one) => one.name === keyName);
       const secret = known && (await unseal(known.key, sealed.slice(keyName.length + 1), owner));
-      if (secret === undefined) throw new Error(`the secret of ${owner} does not open`);
+      if (secret === undefined) throw new Error(`the secret of ${owner} cannot be decrypted`);
       return secret;
     },
   };

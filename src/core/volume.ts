@@ -32,7 +32,7 @@ export function volumeRefusal(
   if (mark === null) return undefined;
   const { quota, until } = mark;
   return new ServiceError("rate_limited", {
-    message: `The account's ${quota} of the day are used up in the ${environment}. What stops or ends something still works.`,
+    message: `The account has used up its ${quota} of the day in the ${environment}. Calls that stop or end something still work.`,
     detail: { quota, limit: limits[quota], resets_at: toIso(until) },
     headers: { "Retry-After": String(Math.ceil((until - now) / SECOND_MS)) },
   });

@@ -116,7 +116,7 @@ describe("the status patch", () => {
     world.advance(HOUR_MS);
     const { body } = await patchStatus(did, "ACTIVE");
     expect(body.detail).toEqual({ status: "SUSPENDED", principal_status: "ATTESTATION_EXPIRED" });
-    expect(body.message).toBe("The agent is SUSPENDED: that does not permit this.");
+    expect(body.message).toBe("The agent is SUSPENDED, which does not permit this.");
   });
 
   it.each([
