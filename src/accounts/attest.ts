@@ -57,7 +57,7 @@ export async function renewAttestation(call: OperatorCall, platformId: string, {
     throw validationError([fieldError("expires_at", "invalid_value", message)]);
   }
   if (platform.status !== "ACCREDITED") {
-    const message = `The account is ${platform.status}: only the attestation of an accredited one is renewed.`;
+    const message = `The account is ${platform.status}: only an accredited account can renew its attestation.`;
     throw new ServiceError("invalid_status", { message, detail: { status: platform.status } });
   }
   const renewed = { tier: platform.accreditationTier, expiresAt, actor, entry: true };

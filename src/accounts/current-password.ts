@@ -62,6 +62,6 @@ export async function judgePassword(
 ): Promise<Proven> {
   const { matches, hash } = await checkPresented(deps, wrong, password, stored, () => next ?? null);
   if (matches && stored !== null) return { before: stored, hash };
-  const fault = fieldError(field, "current_password_invalid", "Is not the account's password.");
+  const fault = fieldError(field, "current_password_invalid", "Must be the account's password.");
   throw wrong(new ServiceError("current_password_invalid", { field_errors: [fault] }));
 }

@@ -70,10 +70,10 @@ export async function decideProfile(call: OperatorCall, platformId: string, inpu
 /** A proposal may be replaced while an operator looks at it: a decision with `proposed_at` counts for that proposal only. */
 function decidable({ status, pendingProfile }: PlatformRow, { proposed_at }: DecisionInput): PendingProfile {
   if (pendingProfile === null || status === "CLOSED") {
-    throw new ServiceError("invalid_status", { message: "The account proposes no change of its profile." });
+    throw new ServiceError("invalid_status", { message: "The account has not proposed a profile change." });
   }
   if (proposed_at !== undefined && proposed_at !== pendingProfile.proposed_at) {
-    const message = `The account has another proposal by now, of ${toIso(pendingProfile.proposed_at)}.`;
+    const message = `The account has made a newer proposal, at ${toIso(pendingProfile.proposed_at)}.`;
     throw new ServiceError("invalid_status", { message });
   }
   return pendingProfile;

@@ -36,17 +36,17 @@ function fileFaults({ bytes, fileName }: UploadedFile): FieldError[] {
   }
   const named = fileNameFault(fileName);
   if (named !== null) return [fieldError("file", "invalid_format", named)];
-  const message = "The file begins like no PDF, PNG or JPEG.";
+  const message = "The file does not begin like a PDF, PNG or JPEG.";
   return mediaTypeOf(bytes) === null ? [fieldError("file", "unsupported_file_type", message)] : [];
 }
 
 /** The name is shown to people and becomes the name of a download, so it must not name another folder. */
 function fileNameFault(name: string): string | null {
   if (name === "") return "The file has no name.";
-  if (name.length > FILE_NAME_MAX_CHARS) return `A file's name has at most ${FILE_NAME_MAX_CHARS} characters.`;
-  if (/[/\\]/.test(name) || name === "." || name === "..") return "A file's name holds no path.";
+  if (name.length > FILE_NAME_MAX_CHARS) return `The file name must be at most ${FILE_NAME_MAX_CHARS} characters.`;
+  if (/[/\\]/.test(name) || name === "." || name === "..") return "The file name must not contain a path.";
   const fault = nameFault(name);
-  return fault === null ? null : `The file's name: ${fault}`;
+  return fault === null ? null : `The file name: ${fault}`;
 }
 
 // ---- The place of a file -------------------------------------------------------------------------------------------------

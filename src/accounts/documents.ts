@@ -54,13 +54,13 @@ export async function submitDocument(call: SessionCall, { type, file }: Document
 }
 
 function tooOften(waitMs: number): ServiceError {
-  const message = `An account submits at most ${DOCUMENTS_PER_DAY} documents a day.`;
+  const message = `An account can submit at most ${DOCUMENTS_PER_DAY} documents a day.`;
   const headers = { "Retry-After": String(Math.ceil(waitMs / SECOND_MS)) };
   return new ServiceError("rate_limited", { message, headers });
 }
 
 const tooMany = () => {
-  const message = `An account holds at most ${SUPPORTING_DOCUMENTS_MAX} supporting documents.`;
+  const message = `An account can have at most ${SUPPORTING_DOCUMENTS_MAX} supporting documents.`;
   return validationError([fieldError("type", "invalid_value", message)]);
 };
 

@@ -19,7 +19,8 @@ import { endKeys, findCurrentKeys, findKeys, insertKey } from "./key-store.ts";
 import { generateManagementKey, keyBrands } from "./management-key.ts";
 import { findPlatform } from "./store.ts";
 
-const WARNING = "This key is shown once and stored as a hash alone. Keep it secret, and never in an agent's runtime.";
+const WARNING =
+  "This key is shown only once: the service stores only its hash. Keep it secret, and never put it into an agent's runtime.";
 
 /** A new key in the answer of the call that issues it. */
 export type IssuedKey = {
@@ -80,7 +81,7 @@ const realTime = ({ deps }: ManagementCall): number => deps.clock.now();
 /** A replaced key must not take the account over from the key that replaced it. */
 export function refuseInGrace({ inGrace }: ManagementCaller): void {
   if (!inGrace) return;
-  const message = "This key was replaced: until its grace ends it does not rotate, promote or change the account.";
+  const message = "This key was replaced: until its grace ends it cannot rotate keys, promote or change the account.";
   throw new ServiceError("forbidden", { message });
 }
 
@@ -90,7 +91,7 @@ function refuseOther(call: ManagementCall, caller: ManagementCaller, environment
   requireConfirmed(caller);
   const { actor } = caller;
   if (actor.type !== "management_api" || environment === call.environment) return;
-  const message = "A management key rotates the key of its own environment; a session rotates either.";
+  const message = "A management key can rotate only the key of its own environment; a session can rotate either key.";
   throw new ServiceError("forbidden", { message });
 }
 

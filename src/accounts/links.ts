@@ -88,7 +88,7 @@ export function waitAfter(times: MailTimes, now: number): number {
 export function refuseTooOften(times: MailTimes, now: number): void {
   const wait = waitAfter(times, now);
   if (wait === 0) return;
-  const message = "A link was mailed a moment ago, or five within an hour; wait before the next.";
+  const message = "A link was mailed a moment ago, or five within an hour; wait before asking for the next.";
   throw new ServiceError("rate_limited", { message, headers: { "Retry-After": String(Math.ceil(wait / SECOND_MS)) } });
 }
 

@@ -28,7 +28,7 @@ export const keyBrands = memoizeBy((env: Pick<Env, "MANAGEMENT_KEY_BRANDS">) =>
 export function parseKeyBrands(list: string): KeyBrands {
   const [first = "", ...others] = list.split(",").map((name) => name.trim());
   const wrong = [first, ...others].find((name) => !BRAND_PATTERN.test(name));
-  if (wrong !== undefined) throw new Error(`no brand of management keys: "${wrong}" in "${list}"`);
+  if (wrong !== undefined) throw new Error(`"${wrong}" in "${list}" is not a brand of management keys`);
   return [first, ...others];
 }
 
@@ -56,7 +56,7 @@ export function keyFault(rawKey: string, brands: KeyBrands): string {
   }
   const expected = `A management key of this service begins with ${prefixes.slice(0, 2).join(" or ")}.`;
   if (/^[a-z][a-z0-9-]*_(?:sandbox|live)_/.test(rawKey)) return `The key is of another brand. ${expected}`;
-  return `This is no management key. ${expected} An operator's key opens /v1/operator alone.`;
+  return `This is not a management key. ${expected} An operator key works only under /v1/operator.`;
 }
 
 /** The part of a well-formed key that may be shown: it names the key in the activity log and in lists. */

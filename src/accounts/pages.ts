@@ -77,7 +77,7 @@ export const CONTACT_PAGE = htmlOf({
 
 export const RESET_PAGE = htmlOf({
   title: "Choose a new password",
-  explained: "It needs 12 to 128 characters. Everybody who is signed in will be signed out. The link works once.",
+  explained: "The password needs 12 to 128 characters. All sessions will end. The link works once.",
   form: `<p><label for="new_password">New password</label>
 <input id="new_password" name="new_password" type="password" autocomplete="new-password" required></p>
 <button type="submit">Change the password</button>`,

@@ -14,7 +14,7 @@ export async function passwordFaults(
     return [fieldError(field, "invalid_value", "Must not be the email address.")];
   }
   return (await commonPasswords(assets)).has(folded)
-    ? [fieldError(field, "invalid_value", "Is one of the most common passwords of its length.")]
+    ? [fieldError(field, "invalid_value", "Must not be one of the most common passwords of its length.")]
     : [];
 }
 

@@ -151,8 +151,6 @@ function refuseUnconfirmed(caller: ManagementCaller, before: PlatformRow, patch:
   if (!isSame) requireConfirmed(caller);
 }
 
-const BY_A_PERSON = "is changed by a person: log in, and change it with the session.";
-
 /** Refuses changes that only a person makes: a stolen key must not open production, redirect notices or rename the account (ACC-16). */
 function refuseKey(caller: ManagementCaller, platform: PlatformRow, patch: Partial<ProfilePatch>): void {
   refuseInGrace(caller);
@@ -162,5 +160,7 @@ function refuseKey(caller: ManagementCaller, platform: PlatformRow, patch: Parti
     (promotion_by !== undefined && "promotion_by") ||
     (contact !== undefined && contact !== platform.adminContactEmail && "admin_contact_email") ||
     changesIdentity(platform, patch);
-  if (refused) throw new ServiceError("forbidden", { message: `${refused} ${BY_A_PERSON}` });
+  if (!refused) return;
+  const message = `Only a person can change ${refused}: log in, and change it with the session.`;
+  throw new ServiceError("forbidden", { message });
 }

@@ -24,7 +24,7 @@ export async function promotePlatform(call: ManagementCall) {
   requireProduction("promote", caller);
   refuseInGrace(caller);
   if (platform.promotionBy === "session" && caller.actor.type === "management_api") {
-    const message = "This account is promoted by a person: log in, and promote it with the session.";
+    const message = "Only a person can promote this account: log in, and promote it with the session.";
     throw new ServiceError("forbidden", { message });
   }
   requireConfirmed(caller);

@@ -78,8 +78,8 @@ export function reportProposal(
   if (after === null) return [entry];
   const { proposed_at: _at, ...members } = after;
   const path = `/v1/operator/platforms/${platformId}`;
-  const message = `Proposes another ${Object.keys(members).join(", ")}: see GET ${path}, and decide at POST ${path}/decision.`;
-  // One alert for all proposals of an account: it may make any number of them, and the last one waits.
+  const message = `The account proposes another ${Object.keys(members).join(", ")}: see GET ${path}, and decide at POST ${path}/decision.`;
+  // One for all proposals of an account: it may make any number of them, and the last one waits.
   const subject = `${platformId} proposes`;
   return [entry, raiseAlert(db, { kind: "review_waiting", subject, message })];
 }

@@ -26,10 +26,10 @@ export function decisionFaults(raw: unknown): FieldError[] {
   return [
     ...(isRejection && !("reason" in raw) ? [fieldError("reason", "required", "A rejection needs a reason.")] : []),
     ...(takesNoTier && "accreditation_tier" in raw
-      ? [fieldError("accreditation_tier", "invalid_field", "Only an approval of the verification gives a tier.")]
+      ? [fieldError("accreditation_tier", "invalid_field", "Only an approval of the verification can have a tier.")]
       : []),
     ...(!ofProfile && "proposed_at" in raw
-      ? [fieldError("proposed_at", "invalid_field", "Only a proposed profile has this instant.")]
+      ? [fieldError("proposed_at", "invalid_field", "Only a decision on a proposed profile can have this instant.")]
       : []),
   ];
 }

@@ -28,7 +28,7 @@ export function watchIdentity(db: Database, before: PlatformRow, after: Platform
   const [was, is] = [reviewedOf(before), reviewedOf(after)];
   const changed = otherMembers(reviewed, is);
   if (changed.length === 0 || otherMembers(was, is).length === 0) return [];
-  const message = `Not as reviewed: ${changed.join(", ")}. GET /v1/operator/platforms/${platformId} shows both.`;
+  const message = `The account changed since its review: ${changed.join(", ")}. GET /v1/operator/platforms/${platformId} shows both.`;
   return [
     raiseAlert(db, { kind: "account_renamed", subject: `${platformId} #${shortHash(JSON.stringify(is))}`, message }),
   ];

@@ -52,17 +52,13 @@ export async function useCode(
 }
 
 const wrongCode = (field: string): FieldError =>
-  fieldError(field, "invalid_value", "Is neither the code of this moment nor a recovery code, or was used before.");
+  fieldError(field, "invalid_value", "Must be the app's current code or a recovery code, not used before.");
 
 /** The refusal of a wrong code in a body. */
 export const codeInvalid = (field: string, fault = wrongCode(field)): ServiceError =>
   new ServiceError("validation_failed", { field_errors: [fault], type: "totp_invalid" });
 
-const NO_CODE_OF_APP = fieldError(
-  "code",
-  "invalid_value",
-  "Is not the code that the app shows now, or was used before.",
-);
+const NO_CODE_OF_APP = fieldError("code", "invalid_value", "Must be the app's current code, not used before.");
 
 // ---- By a session --------------------------------------------------------------------------------------------------------
 
@@ -98,7 +94,7 @@ export async function setUpTotp(call: SessionCall, { current_password }: TotpSet
   return view;
 }
 
-const STANDS = "TOTP is set up already; take it away first.";
+const STANDS = "TOTP is already set up; remove it first.";
 const NONE_STANDS = "TOTP is not set up.";
 
 export async function confirmTotp(call: SessionCall, { code }: TotpConfirmation) {

@@ -81,7 +81,7 @@ async function readLink({ db, now, read }: PublicCall, token: string) {
 
 /** One refusal for every link that does not count, so that it does not reveal why. */
 const usedUp = (): ServiceError => validationError([USED_UP]);
-export const USED_UP = fieldError("token", "invalid_value", "The link is unknown, was used, or has ended.");
+export const USED_UP = fieldError("token", "invalid_value", "The link is unknown, used or expired.");
 
 async function beginAccount(call: PublicCall, link: LinkRow, before: PlatformRow, ofPassword: Statement) {
   const { db, deps, now } = call;

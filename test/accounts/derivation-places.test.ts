@@ -158,9 +158,9 @@ describe("the network of a client", () => {
 describe("the configuration of the bucket", () => {
   it.each([
     [{ PASSWORDS_AT_ONCE: "0" }, "PASSWORDS_AT_ONCE is less than 1"],
-    [{ PASSWORDS_AT_ONCE: "" }, "PASSWORDS_AT_ONCE is no number"],
-    [{ PASSWORDS_EVERY_SECONDS: "-1" }, "PASSWORDS_EVERY_SECONDS is no number"],
-    [{ PASSWORDS_EVERY_SECONDS: "1.5" }, "PASSWORDS_EVERY_SECONDS is no number"],
+    [{ PASSWORDS_AT_ONCE: "" }, "PASSWORDS_AT_ONCE is not a number"],
+    [{ PASSWORDS_EVERY_SECONDS: "-1" }, "PASSWORDS_EVERY_SECONDS is not a number"],
+    [{ PASSWORDS_EVERY_SECONDS: "1.5" }, "PASSWORDS_EVERY_SECONDS is not a number"],
   ])("%j is refused", (vars, message) => {
     expect(() => buildDeps({ ...env, ...vars }, ISSUER)).toThrow(message);
   });

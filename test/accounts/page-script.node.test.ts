@@ -216,9 +216,9 @@ describe("the page of a verification link", () => {
   });
 
   it("shows the message of each fault of a refusal, and can be pressed again", async () => {
-    const faults = ["The link is unknown, was used, or has ended.", "A second one."].map((message) => ({ message }));
+    const faults = ["The link is unknown, used or expired.", "A second one."].map((message) => ({ message }));
     await page.click(422, { code: "validation_error", message: "The request is invalid.", field_errors: faults });
-    expect(page.status.textContent).toBe("The link is unknown, was used, or has ended. A second one.");
+    expect(page.status.textContent).toBe("The link is unknown, used or expired. A second one.");
     expect([page.form.hidden, page.section.hidden, page.button.disabled]).toEqual([false, true, false]);
     expect(page.url.search).toBe(`?token=${TOKEN}`);
   });
@@ -272,13 +272,13 @@ describe("the page of a verification link", () => {
         body: JSON.stringify({ token: TOKEN }),
       },
     ]);
-    expect(page.text()).toBe("Thank you. The link counts no more.");
+    expect(page.text()).toBe("Thank you. The link no longer works.");
     expect([page.form.hidden, page.section.hidden, page.url.search]).toEqual([true, true, ""]);
   });
 
-  it("shows why it could not refuse", async () => {
-    await page.refuse(422, { field_errors: [{ message: "The link is unknown, was used, or has ended." }] });
-    expect(page.text()).toBe("The link is unknown, was used, or has ended.");
+  it("says why it could not refuse", async () => {
+    await page.refuse(422, { field_errors: [{ message: "The link is unknown, used or expired." }] });
+    expect(page.text()).toBe("The link is unknown, used or expired.");
     expect(page.form.hidden).toBe(false);
   });
 

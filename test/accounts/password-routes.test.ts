@@ -322,7 +322,7 @@ describe("the reset", () => {
     const reply = await reset(link);
     expect(codeOf(reply)).toEqual([422, "validation_failed"]);
     expect(reply.body.field_errors).toEqual([
-      { field: "token", code: "invalid_value", message: "The link is unknown, was used, or has ended." },
+      { field: "token", code: "invalid_value", message: "The link is unknown, used or expired." },
     ]);
     expect(await dumpDatabase()).toEqual(before);
   });

@@ -181,8 +181,8 @@ describe("the operator's alert about a patch", () => {
       expectStatus(await patch(world, account.key, { registered_address: other }), 200);
       expectStatus(await patch(world, account.key, { trading_name: "Other" }), 200);
       const shown = `GET /v1/operator/platforms/${account.platformId} shows both.`;
-      expect(await raised(account)).toEqual([`Not as reviewed: registered_address. ${shown}`]);
-      // Returns to the reviewed address, which raises no alert.
+      expect(await raised(account)).toEqual([`The account changed since its review: registered_address. ${shown}`]);
+      // Back to what was reviewed: nothing new to say.
       expectStatus(await patch(world, account.key, { registered_address: one }), 200);
       expect(await raised(account)).toHaveLength(1);
     }

@@ -63,12 +63,12 @@ describe("a new name of an accredited account", () => {
   it("alerts the operator, without the proposed values", async () => {
     const person = await accredited(world);
     await proposed(person, { legal_name: NEXT, country: "FR", registration_number: "HRB 9" });
-    const raised = (await alertsOf(person)).filter(({ message }) => message.startsWith("Proposes"));
+    const raised = (await alertsOf(person)).filter(({ message }) => message.startsWith("The account proposes"));
     expect(raised).toEqual([
       {
         kind: "review_waiting",
         message: expect.stringContaining(
-          "Proposes another legal_name, country, registration_number: see GET /v1/operator",
+          "The account proposes another legal_name, country, registration_number: see GET /v1/operator",
         ),
       },
     ]);

@@ -17,7 +17,11 @@ it("raises one alert for all proposals of an account, and another one once it wa
   for (const legal_name of ["One Ltd", "Two Ltd", "One Ltd"]) await propose({ legal_name });
   await propose({ country: "FR" });
   const [alert, ...more] = await waiting();
-  expect([more, alert?.seen, alert?.message]).toEqual([[], 4, expect.stringContaining("Proposes another country")]);
+  expect([more, alert?.seen, alert?.message]).toEqual([
+    [],
+    4,
+    expect.stringContaining("The account proposes another country"),
+  ]);
   expectStatus(await operate(world, "POST", `/v1/operator/alerts/${alert?.alert_id}/acknowledge`), 200);
   await propose({ legal_name: "Three Ltd" });
   expect((await waiting()).map(({ seen }) => seen)).toEqual([1]);

@@ -146,7 +146,7 @@ describe("the mailed link", () => {
     const reply = await verify(token);
     expect([reply.status, reply.body.code]).toEqual([422, "validation_failed"]);
     expect(reply.body.field_errors).toEqual([
-      { field: "token", code: "invalid_value", message: "The link is unknown, was used, or has ended." },
+      { field: "token", code: "invalid_value", message: "The link is unknown, used or expired." },
     ]);
     expect(await dumpDatabase()).toEqual(before);
   });
