@@ -51,14 +51,14 @@ export const CATALOGUE: { readonly [K in MailKind]: Template<K> } = {
     "Verify your email address",
     [
       "An account was opened with this address, and a password chosen for it. Open the link and enter that password to begin.",
-      "If it was not you who opened it, say so on the page that the link opens: the account is deleted then.",
+      "If you did not open it, say so on the page that the link opens: the account is then deleted.",
     ],
     "Verify the address",
     VERIFY_PATH,
   ),
   verify_new_email: linkMail(
     "Verify your new email address",
-    ["An account is to use this address from now on. Open the link and enter the password of the account to let it."],
+    ["An account is about to use this address. Open the link and enter the account's password to allow it."],
     "Verify the new address",
     VERIFY_PATH,
   ),
@@ -72,7 +72,7 @@ export const CATALOGUE: { readonly [K in MailKind]: Template<K> } = {
   ),
   reset_password: linkMail(
     "Reset your password",
-    ["A new password was asked for. Open the link to choose one; it signs out everybody who is signed in."],
+    ["A new password was requested. Open the link to choose one; this ends all sessions."],
     "Choose a new password",
     "/v1/platform/password/reset",
   ),
@@ -112,14 +112,14 @@ export const CATALOGUE: { readonly [K in MailKind]: Template<K> } = {
     data.decision === "approve"
       ? notice(
           data,
-          "Your change of the profile is approved",
-          say`The change of name, country or registration number that the account proposed is approved: the account is ${data.account}, and its agents' documents state it.`,
+          "Your profile change was approved",
+          say`The proposed change of name, country or registration number was approved: the account is now ${data.account}, and its agents' documents say so.`,
           ...reasonOf(data.reason),
         )
       : notice(
           data,
-          "Your change of the profile was refused",
-          say`The change of name, country or registration number that ${data.account} proposed was refused. What is signed stays as it is.`,
+          "Your profile change was refused",
+          say`The change of name, country or registration number that ${data.account} proposed was refused. The signed documents stay as they are.`,
           ...reasonOf(data.reason),
         ),
   "customer.password_changed": (data, sender) =>
@@ -141,23 +141,23 @@ export const CATALOGUE: { readonly [K in MailKind]: Template<K> } = {
       data,
       "TOTP was set up",
       say`Since ${instant(data.at)} a log-in to the account of ${data.account} needs a code of an authenticator app. All other sessions have ended.`,
-      "A reset of the password does not take it away: keep the recovery codes.",
+      "A password reset does not remove TOTP: keep the recovery codes.",
       unexpected(sender),
     ),
   "customer.totp_disabled": (data, sender) =>
     notice(
       data,
-      "TOTP was taken away",
+      "TOTP was removed",
       data.byOperator
-        ? say`${sender.operatorName} took TOTP away from the account of ${data.account} at ${instant(data.at)}, because someone asked for it. All sessions have ended.`
-        : say`TOTP was taken away from the account of ${data.account} at ${instant(data.at)}: a log-in needs no code any more. All other sessions have ended.`,
+        ? say`${sender.operatorName} removed TOTP from the account of ${data.account} at ${instant(data.at)}, because someone asked for it. All sessions have ended.`
+        : say`TOTP was removed from the account of ${data.account} at ${instant(data.at)}: a log-in no longer needs a code. All other sessions have ended.`,
       unexpected(sender),
     ),
   "customer.session_opened": (data, sender) =>
     notice(
       data,
       "A log-in from a new device",
-      say`Someone logged in to the account of ${data.account} at ${instant(data.at)} with ${data.device}, from the network ${data.network}. The account was not seen with them in the last 90 days.`,
+      say`Someone logged in to the account of ${data.account} at ${instant(data.at)} with ${data.device}, from the network ${data.network}. This device was not used with the account from this network in the last 90 days.`,
       "GET /v1/platform/sessions lists the sessions, and DELETE /v1/platform/sessions/{session_id} ends one.",
       unexpected(sender),
     ),
@@ -167,7 +167,7 @@ export const CATALOGUE: { readonly [K in MailKind]: Template<K> } = {
       "Log-ins to your account are limited",
       say`At ${instant(data.at)} the hundredth log-in within 24 hours to the account of ${data.account} failed. Until those hours are over, log-ins are accepted only from networks from which someone logged in to it in the last 90 days.`,
       "To log in from elsewhere, reset the password: that lifts the limit.",
-      say`If none of you tried to log in, someone guesses the password: set TOTP up, and tell ${sender.operatorName}.`,
+      say`If none of you tried to log in, someone is guessing the password: set up TOTP, and tell ${sender.operatorName}.`,
     ),
   "customer.email_changed": (data, sender) =>
     notice(
@@ -187,14 +187,14 @@ export const CATALOGUE: { readonly [K in MailKind]: Template<K> } = {
     notice(
       data,
       "Your account is suspended",
-      say`The account of ${data.account} is suspended by ${sender.operatorName}: its keys and sessions are refused, and its agents are stopped. Open tasks and disputes go on.`,
+      say`The account of ${data.account} is suspended by ${sender.operatorName}: its keys and sessions are refused, and its agents are suspended. Open tasks and disputes continue.`,
       ...reasonOf(data.reason),
     ),
   "customer.account_reinstated": (data) =>
     notice(
       data,
       "Your account is reinstated",
-      say`The account of ${data.account} is reinstated: its keys and sessions work again, and the agents that the suspension stopped are given back.`,
+      say`The account of ${data.account} is reinstated: its keys and sessions work again, and the agents that were suspended with it are reactivated.`,
       ...reasonOf(data.reason),
     ),
   "customer.account_closed": (data) =>
@@ -222,7 +222,7 @@ export const CATALOGUE: { readonly [K in MailKind]: Template<K> } = {
   "customer.webhook_disabled": (data, sender) => {
     const { cause } = data;
     const endpoint = say`The ${data.environment} endpoint ${data.webhookId} at ${data.host}`;
-    const kept = "Nothing is lost: its events stand in GET /v1/events.";
+    const kept = "Nothing is lost: its events remain in GET /v1/events.";
     if (cause === "gone" || cause === "failing") {
       const sentence = say`${endpoint} was disabled, because it ${WHY_DISABLED[cause]}.`;
       return notice(data, "A webhook endpoint was disabled", sentence, kept);
@@ -231,7 +231,7 @@ export const CATALOGUE: { readonly [K in MailKind]: Template<K> } = {
     return notice(
       data,
       say`A webhook endpoint was ${what} by the account`,
-      say`${endpoint} was ${what} at ${instant(data.at)}, with a key or a session of ${data.account}. It gets no more events. ${kept}`,
+      say`${endpoint} was ${what} at ${instant(data.at)}, with a key or a session of ${data.account}. It receives no further events. ${kept}`,
       unexpected(sender),
     );
   },
@@ -254,32 +254,32 @@ export const CATALOGUE: { readonly [K in MailKind]: Template<K> } = {
   "customer.webhook_url_changed": (data, sender) =>
     notice(
       data,
-      "A webhook endpoint has another address",
-      say`The address of the ${data.environment} endpoint ${data.webhookId} was changed at ${instant(data.at)}. It was at ${data.previousHost}, and is at ${data.host} now.`,
+      "The address of a webhook endpoint was changed",
+      say`The address of the ${data.environment} endpoint ${data.webhookId} was changed at ${instant(data.at)}. It was at ${data.previousHost} and is now at ${data.host}.`,
       unexpected(sender),
     ),
   "customer.wallet_changed": (data, sender) => {
     const { did, network, environment, wallet, previous, effectiveAt } = data;
-    const earlier = say`The one before is ${previous}.`;
+    const earlier = say`The previous wallet is ${previous}.`;
     if (!data.asked)
       return notice(
         data,
         "An operational wallet was changed on-chain",
-        say`The contract on ${network} pays ${wallet} for the ${environment} agent ${did}, which nobody asked the service for. ${earlier}`,
-        "The agent's markets on the network wait, until the contract has their wallet again or you ask for this one.",
+        say`The contract on ${network} now pays ${wallet} for the ${environment} agent ${did}. The service was not asked for this change. ${earlier}`,
+        "The agent's markets on the network wait until the contract has their wallet again, or until you request this one.",
         unexpected(sender),
       );
     return effectiveAt === null
       ? notice(
           data,
           "An operational wallet was changed",
-          say`The ${environment} agent ${did} is paid at ${wallet} on ${network}, since ${instant(data.at)}. ${earlier}`,
+          say`The ${environment} agent ${did} has been paid at ${wallet} on ${network} since ${instant(data.at)}. ${earlier}`,
           unexpected(sender),
         )
       : notice(
           data,
-          "Another operational wallet is scheduled",
-          say`The ${environment} agent ${did} is to be paid at ${wallet} on ${network} from ${instant(effectiveAt)} on. ${earlier} It is paid until then.`,
+          "A change of the operational wallet is scheduled",
+          say`The ${environment} agent ${did} will be paid at ${wallet} on ${network} from ${instant(effectiveAt)} on. Until then it is paid at ${previous}.`,
           unexpected(sender),
         );
   },
@@ -288,14 +288,14 @@ export const CATALOGUE: { readonly [K in MailKind]: Template<K> } = {
       data,
       "A dispute was filed against your agent",
       say`The consumer ${data.consumerDid} disputes ${data.amount} ${data.currency} of a ${data.environment} purchase from your agent ${data.providerDid}. The reason is ${data.reason.replaceAll("_", " ")}.`,
-      say`Answer, make an offer or concede until ${instant(data.answersUntil)}: GET /v1/disputes/${data.disputeId} shows it. After that an arbiter decides.`,
+      say`Answer, make an offer or concede by ${instant(data.answersUntil)}: GET /v1/disputes/${data.disputeId} shows the dispute. After that an arbiter decides.`,
     ),
   "customer.dispute_decided": (data) =>
     notice(
       data,
       say`A dispute was decided: ${data.resolution.replaceAll("_", " ")}`,
       say`The arbiter has decided the ${data.environment} dispute ${data.disputeId} between the consumer ${data.consumerDid} and the provider ${data.providerDid}: ${data.resolution.replaceAll("_", " ")}. The consumer is awarded ${data.refund} ${data.currency}.`,
-      say`GET /v1/disputes/${data.disputeId} shows the decision, its reasons and what is paid of it.`,
+      say`GET /v1/disputes/${data.disputeId} shows the decision, its reasons and what has been paid.`,
     ),
   "customer.announcement": news("An announcement"),
   "customer.maintenance": news("A maintenance notice"),

@@ -276,7 +276,7 @@ describe("a mail", () => {
     );
     const [moved] = textOf("customer.webhook_url_changed");
     expect(moved).toContain("whe_1 was changed at 2026-11-22 09:30:15 UTC.");
-    expect(moved).toContain("It was at old.customer.test, and is at hooks.customer.test now.");
+    expect(moved).toContain("It was at old.customer.test and is now at hooks.customer.test.");
   });
 
   it("about a wallet states which one is paid, which one was before, and since or from when", () => {
@@ -285,7 +285,7 @@ describe("a mail", () => {
       for (const fact of [PROVIDER, "base", wallet.wallet, wallet.previous]) expect(text).toContain(fact);
     expect(now).toContain("since 2026-11-22 09:30:15 UTC.");
     expect(later).toContain("from 2026-11-22 10:30:15 UTC on.");
-    expect(strange).toContain("which nobody asked the service for");
+    expect(strange).toContain("The service was not asked for this change.");
     const subjects = mailsOf("customer.wallet_changed").map(({ subject }) => subject);
     expect(new Set(subjects).size).toBe(3);
   });

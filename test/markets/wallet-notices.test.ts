@@ -58,8 +58,8 @@ describe("an operational wallet", () => {
     await world.run(mailNotices);
     const [mail] = world.mails;
     expect(mail?.subject).toBe("An operational wallet was changed");
-    expect(mail?.text).toContain(`The sandbox agent ${did} is paid at ${B} on base-sepolia, since `);
-    expect(mail?.text).toContain(`The one before is ${A}.`);
+    expect(mail?.text).toContain(`The sandbox agent ${did} has been paid at ${B} on base-sepolia since `);
+    expect(mail?.text).toContain(`The previous wallet is ${A}.`);
   });
 
   it("is dated in the log by the sandbox clock, and in the mail by the real one", async () => {

@@ -52,8 +52,8 @@ describe("a notice", () => {
     const notice = (await noticesOf(world)).at(-1);
     expect(notice?.data).toMatchObject({ host: "thief.example.net", previousHost: "hooks.example.com" });
     await world.run(mailNotices);
-    const mail = world.mails.find(({ subject }) => subject === "A webhook endpoint has another address");
-    expect(mail?.text).toContain("It was at hooks.example.com, and is at thief.example.net now.");
+    const mail = world.mails.find(({ subject }) => subject === "The address of a webhook endpoint was changed");
+    expect(mail?.text).toContain("It was at hooks.example.com and is now at thief.example.net.");
     expect(JSON.stringify([notice, mail])).not.toContain("s3cr3t");
   });
 
