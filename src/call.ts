@@ -167,6 +167,6 @@ export async function askedPage(
   if (after) return { limit, after, listing };
   const found = await call.read(owner?.reads ?? {});
   await owner?.judge(found as never, []);
-  const message = "The cursor continues another listing, environment or filter.";
+  const message = "The cursor belongs to another listing, environment or filter.";
   throw validationError([fieldError("cursor", "invalid_value", message)]);
 }

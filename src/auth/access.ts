@@ -34,10 +34,10 @@ const LOOPBACK: ReadonlySet<string> = new Set(["127.0.0.1", "[::1]", "localhost"
 /** `domain` is a host name or an origin; http is accepted only on loopback. Null when both arguments are empty: Access is off. */
 export function parseAccessTeam(domain: string, audience: string): AccessTeam | null {
   if (domain === "" && audience === "") return null;
-  if (domain === "" || audience === "") throw new Error("ACCESS_TEAM_DOMAIN and ACCESS_AUDIENCE come together");
+  if (domain === "" || audience === "") throw new Error("ACCESS_TEAM_DOMAIN and ACCESS_AUDIENCE must be set together");
   const url = URL.parse(domain.includes("://") ? domain : `https://${domain}`);
   const safe = url?.protocol === "https:" || (url?.protocol === "http:" && LOOPBACK.has(url.hostname));
-  if (!url || !safe || url.href !== `${url.origin}/`) throw new Error(`ACCESS_TEAM_DOMAIN is no team: "${domain}"`);
+  if (!url || !safe || url.href !== `${url.origin}/`) throw new Error(`ACCESS_TEAM_DOMAIN is not a team: "${domain}"`);
   return { origin: url.origin, audience };
 }
 
@@ -67,7 +67,7 @@ const claimsSchema = z.object({
 function namedBy(payload: unknown): string {
   const claims = claimsSchema.safeParse(payload);
   const name = claims.data?.email || claims.data?.common_name;
-  if (!name) throw new ServiceError("invalid_credentials", { reason: "Access token: it names nobody" });
+  if (!name) throw new ServiceError("invalid_credentials", { reason: "Access token: it names no user" });
   return name;
 }
 

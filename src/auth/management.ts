@@ -36,7 +36,7 @@ async function checkKey(incoming: Incoming): Promise<Credential> {
   const { headers, brands } = keyConfiguration(incoming.deps.env);
   const rawKey = presentedKey(incoming);
   if (rawKey === null) {
-    const other = incoming.context.req.header("authorization") === undefined ? "" : "This is no session token. ";
+    const other = incoming.context.req.header("authorization") === undefined ? "" : "This is not a session token. ";
     const message = `${other}Send the management key in the header ${headers[0]}, or a session_token as Authorization: Bearer.`;
     throw new ServiceError(incoming.route.withoutCredential ?? "invalid_credentials", { message });
   }

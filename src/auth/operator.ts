@@ -65,4 +65,4 @@ async function identifyByKey(authorization: string, hashes: ReadonlySet<string>)
 }
 
 const NO_BEARER = "Send an operator key as Authorization: Bearer.";
-const OPERATOR_KEY_ONLY = "This is no operator key; the operator's routes take nothing else.";
+const OPERATOR_KEY_ONLY = "This is not an operator key; operator routes accept nothing else.";

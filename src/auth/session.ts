@@ -51,7 +51,8 @@ function presentedToken({ context: { req }, url, deps }: Incoming): string | nul
 export async function checkSession(incoming: Incoming): Promise<Credential> {
   const token = presentedToken(incoming);
   if (token === null) throw new ServiceError("invalid_credentials", { message: missing(incoming) });
-  if (!isSessionToken(token)) throw new ServiceError("invalid_credentials", { message: "This is no session token." });
+  if (!isSessionToken(token))
+    throw new ServiceError("invalid_credentials", { message: "This is not a session token." });
   const tokenHash = await sha256Hex(token);
   const environment = namedEnvironment(incoming);
   const tenant: Tenant = { environment, platformId: ownerOfSession(tokenHash) };
@@ -120,8 +121,8 @@ function toCaller(owner: SessionOwner | null, environment: Environment, incoming
 
 function missing({ context: { req }, route }: Incoming): string {
   if (COOKIE.test(req.header("cookie") ?? "")) {
-    return "The cookie of a session counts without Authorization, and for a change only from the service's own origin.";
+    return "A session cookie is accepted only without Authorization, and for changes only from the service's own origin.";
   }
-  const also = route.surfaces.includes("management") ? "" : " A management key does not open this route.";
+  const also = route.surfaces.includes("management") ? "" : " This route does not accept a management key.";
   return `Log in at POST /v1/platform/sessions, and send the session_token as Authorization: Bearer.${also}`;
 }

@@ -53,4 +53,4 @@ function readPresentedJws({ context: { req } }: Incoming): string | undefined {
 const refused = (reason: string): ServiceError =>
   new ServiceError("invalid_credentials", { message: NO_CREDENTIAL, reason });
 
-const NO_CREDENTIAL = "This is no valid revocation credential of a Verifier.";
+const NO_CREDENTIAL = "This is not a valid revocation credential of a Verifier.";

@@ -60,6 +60,6 @@ function claimFault(claims: JsonObject, { verifierId }: VerifierRow, audience: s
   if (!Number.isSafeInteger(iat) || !Number.isSafeInteger(exp)) return "no iat or exp";
   const [issuedAt, endsAt] = [Number(iat) * SECOND_MS, Number(exp) * SECOND_MS];
   if (endsAt <= issuedAt || endsAt - issuedAt > LIFE_MS) return "it lasts too long";
-  if (issuedAt > now + AHEAD_MS || !hasBegun(nbf, now + AHEAD_MS)) return "it is of the future";
+  if (issuedAt > now + AHEAD_MS || !hasBegun(nbf, now + AHEAD_MS)) return "it is in the future";
   return endsAt <= now ? "it has ended" : null;
 }

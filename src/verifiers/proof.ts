@@ -28,19 +28,19 @@ export async function proofFault(
 ): Promise<string | null> {
   const checked = await verifyJws(proof, ATTESTATION_TYP, verifierKey(jwks), VERIFIER_ALGORITHMS);
   if (!checked.ok) return SENTENCES[checked.reason];
-  if (!hasBegun(checked.payload["nbf"], now)) return "The proof does not hold yet: its `nbf` is in the future.";
+  if (!hasBegun(checked.payload["nbf"], now)) return "The proof is not valid yet: its `nbf` is in the future.";
   const differing = differencesOf(checked.payload, verifierId, stated);
-  return differing.length === 0 ? null : `The proof states something else than the body: ${differing.join(", ")}.`;
+  return differing.length === 0 ? null : `The proof and the body differ: ${differing.join(", ")}.`;
 }
 
 const SENTENCES: Readonly<Record<JwsFault, string>> = {
   malformed: "Must be a compact JWS.",
   algorithm_not_allowed: "The `alg` of the JWS must be ES256 or EdDSA.",
   type_not_allowed: `The \`typ\` of the JWS must be ${ATTESTATION_TYP}.`,
-  header_not_allowed: "The header of the JWS must name its key by `kid` alone.",
+  header_not_allowed: "The header of the JWS must name its key only by `kid`.",
   key_id_missing: "The header of the JWS must have a `kid`.",
   key_unknown: "The Verifier has no key of this `kid`.",
-  signature_invalid: "The signature is not by the Verifier's key.",
+  signature_invalid: "The signature was not made with the Verifier's key.",
   payload_malformed: "The payload of the JWS must be a JSON object.",
 };
 

@@ -29,7 +29,7 @@ const p256 = z
     use,
     alg: z.literal("ES256").optional(),
   })
-  .refine(isP256Point, { path: ["x"], params: { code: "invalid_value" }, message: "Is no point of the curve." });
+  .refine(isP256Point, { path: ["x"], params: { code: "invalid_value" }, message: "Must be a point of the curve." });
 const ed25519 = z
   .object({
     kty: z.literal("OKP"),
@@ -39,7 +39,7 @@ const ed25519 = z
     use,
     alg: z.literal("EdDSA").optional(),
   })
-  .refine(isEd25519Point, { path: ["x"], params: { code: "invalid_value" }, message: "Is no key of the curve." });
+  .refine(isEd25519Point, { path: ["x"], params: { code: "invalid_value" }, message: "Must be a key of the curve." });
 const key = z.discriminatedUnion("kty", [p256, ed25519]).register(z.globalRegistry, { id: "VerifierKey" });
 export const jwks = z
   .object({ keys: z.array(key).min(1).max(KEYS_MAX) })
@@ -64,7 +64,7 @@ export function keyFaults(raw: unknown): FieldError[] {
   const kids = keys.map((one) => memberOf(one, "kid"));
   return keys.flatMap((one, at) => [
     ...PRIVATE_MEMBERS.filter((member) => memberOf(one, member) !== undefined).map((member) =>
-      fieldError(`jwks.keys.${at}.${member}`, "invalid_field", "A key is registered without its private part."),
+      fieldError(`jwks.keys.${at}.${member}`, "invalid_field", "Register a key without its private part."),
     ),
     ...(typeof kids[at] === "string" && kids.indexOf(kids[at]) < at
       ? [fieldError(`jwks.keys.${at}.kid`, "invalid_value", "Another key of the set has this `kid`.")]

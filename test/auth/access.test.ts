@@ -221,8 +221,8 @@ describe("the configuration", () => {
 
   it("needs both values or none", () => {
     expect(parseAccessTeam("", "")).toBeNull();
-    expect(() => parseAccessTeam("acme.cloudflareaccess.com", "")).toThrow(/come together/);
-    expect(() => parseAccessTeam("", "tag")).toThrow(/come together/);
+    expect(() => parseAccessTeam("acme.cloudflareaccess.com", "")).toThrow(/must be set together/);
+    expect(() => parseAccessTeam("", "tag")).toThrow(/must be set together/);
     expect(accessConfiguration(env)).toBeNull();
   });
 });

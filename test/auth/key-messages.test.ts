@@ -12,11 +12,11 @@ beforeAll(async () => {
 });
 
 const BEGINS = "A management key of this service begins with service_sandbox_ or service_live_.";
-const NO_KEY = `This is no management key. ${BEGINS} An operator's key opens /v1/operator alone.`;
+const NO_KEY = `This is not a management key. ${BEGINS} An operator key works only under /v1/operator.`;
 const OTHER_BRAND = `The key is of another brand. ${BEGINS}`;
 const MISTYPED = "The management key is incomplete or mistyped: its checksum does not fit.";
 const UNKNOWN = ERRORS.invalid_credentials.message;
-const NO_OPERATOR_KEY = "This is no operator key; the operator's routes take nothing else.";
+const NO_OPERATOR_KEY = "This is not an operator key; operator routes accept nothing else.";
 
 const PATHS = ["/v1/platform", "/v1/principals", "/v1/agents"];
 /** The message for the key, which is the same on every route. */
@@ -61,7 +61,7 @@ describe("the message of a management route", () => {
     );
     const headers = { Authorization: "Bearer nonsense" };
     const wrong = await world.call("GET", "/v1/platform", { key: null, headers });
-    expect(wrong.body.message).toMatch(/^This is no session token\. Send the management key/);
+    expect(wrong.body.message).toMatch(/^This is not a session token\. Send the management key/);
   });
 });
 
