@@ -42,26 +42,26 @@ export function authorityEventOf({ data, topics: [signature, ...rest] }: Log): A
       return { kind: "cancelled", ...event.args };
     case "RoleGranted": {
       const { roleId, account, delay } = event.args;
-      return act(`${account} has got the role ${roleNamed(roleId)}, whose calls wait ${delay} seconds`);
+      return act(`${account} has received the role ${roleNamed(roleId)}, whose calls wait ${delay} seconds`);
     }
     case "RoleRevoked":
       return act(`${event.args.account} has lost the role ${roleNamed(event.args.roleId)}`);
     case "RoleAdminChanged":
-      return act(`the role ${roleNamed(event.args.roleId)} is given by ${roleNamed(event.args.admin)} now`);
+      return act(`the role ${roleNamed(event.args.roleId)} is now granted by ${roleNamed(event.args.admin)}`);
     case "RoleGuardianChanged":
       return act(
-        `calls of the role ${roleNamed(event.args.roleId)} are cancelled by ${roleNamed(event.args.guardian)} now`,
+        `calls of the role ${roleNamed(event.args.roleId)} are now cancelled by ${roleNamed(event.args.guardian)}`,
       );
     case "RoleGrantDelayChanged":
-      return act(`grants of the role ${roleNamed(event.args.roleId)} wait ${event.args.delay} seconds now`);
+      return act(`grants of the role ${roleNamed(event.args.roleId)} now wait ${event.args.delay} seconds`);
     case "TargetClosed":
-      return act(`${event.args.target} is ${event.args.closed ? "closed to" : "open for"} calls of roles now`);
+      return act(`${event.args.target} is now ${event.args.closed ? "closed to" : "open for"} calls of roles`);
     case "TargetFunctionRoleUpdated": {
       const { target, selector, roleId } = event.args;
-      return act(`the function ${selector} of ${target} is called by the role ${roleNamed(roleId)} now`);
+      return act(`the function ${selector} of ${target} can now be called by the role ${roleNamed(roleId)}`);
     }
     case "TargetAdminDelayUpdated":
-      return act(`changes of ${event.args.target} wait ${event.args.delay} seconds now`);
+      return act(`changes of ${event.args.target} now wait ${event.args.delay} seconds`);
     default:
       return undefined;
   }
@@ -127,12 +127,12 @@ export function wordsOfCall(network: Network, { target, data }: WaitingCall, nam
   const units = (token: string, amount: bigint): string => unitsOf(network, token, amount);
   switch (call.functionName) {
     case "grantRole":
-      return `gives the role ${roleNamed(call.args[0])} to ${call.args[1]}, whose calls then wait ${call.args[2]} seconds`;
+      return `grants the role ${roleNamed(call.args[0])} to ${call.args[1]}, whose calls then wait ${call.args[2]} seconds`;
     case "revokeRole":
-      return `takes the role ${roleNamed(call.args[0])} from ${call.args[1]}`;
+      return `revokes the role ${roleNamed(call.args[0])} from ${call.args[1]}`;
     case "setOperationalWallet": {
       const [did, token, present, wallet] = call.args;
-      return `sends the income of ${nameOf(did)} in ${token} to ${wallet}, in the place of ${present}`;
+      return `sends the income of ${nameOf(did)} in ${token} to ${wallet} instead of ${present}`;
     }
     case "setLowThreshold": {
       const [did, token, present, threshold] = call.args;
@@ -144,17 +144,19 @@ export function wordsOfCall(network: Network, { target, data }: WaitingCall, nam
     }
     case "setRefundTo": {
       const [{ providerDidHash, refundTo, key }, next] = call.args;
-      return `turns refunds and payouts of the settlement ${key} with ${nameOf(providerDidHash)} from ${refundTo} to ${next}`;
+      return `redirects refunds and payouts of the settlement ${key} with ${nameOf(providerDidHash)} from ${refundTo} to ${next}`;
     }
     case "unpause":
-      return "lets payments through again";
+      return "resumes payments";
     case "setFeeBps":
       return `sets the fee to ${call.args[0]} hundredths of a percent`;
     case "setFeeRecipient":
       return `sends fees to ${call.args[0]}`;
     case "listToken": {
       const [token, base] = call.args;
-      return base === 0n ? `takes no more payments in ${token}` : `takes payments in ${token}, with the base ${base}`;
+      return base === 0n
+        ? `stops accepting payments in ${token}`
+        : `accepts payments in ${token}, with the base ${base}`;
     }
     default:
       return `calls ${call.functionName}(${(call.args ?? []).join(", ")}) of ${target}`;
@@ -179,11 +181,11 @@ export function wordsOfAct(network: Network, event: ContractEvent, nameOf: NameP
       return `${nameOf(providerDidHash)} was registered in ${token}, ${to}`;
     }
     case "wallet":
-      return `the income of ${nameOf(event.providerDidHash)} in ${event.token} goes to ${event.operationalWallet} now`;
+      return `the income of ${nameOf(event.providerDidHash)} in ${event.token} now goes to ${event.operationalWallet}`;
     case "threshold":
-      return `the threshold of ${nameOf(event.providerDidHash)} is ${unitsOf(network, event.token, event.threshold)} now`;
+      return `the threshold of ${nameOf(event.providerDidHash)} is now ${unitsOf(network, event.token, event.threshold)}`;
     case "reserve":
-      return `the reserve of ${nameOf(event.providerDidHash)} is ${unitsOf(network, event.token, event.reserve)} now`;
+      return `the reserve of ${nameOf(event.providerDidHash)} is now ${unitsOf(network, event.token, event.reserve)}`;
     case "payout": {
       const { providerDidHash, token, amount, refundTo } = event;
       return `${unitsOf(network, token, amount)} were paid out of the vault of ${nameOf(providerDidHash)} to ${refundTo}`;
@@ -191,7 +193,7 @@ export function wordsOfAct(network: Network, event: ContractEvent, nameOf: NameP
     case "paused":
       return "payments and deposits are stopped";
     case "unpaused":
-      return "payments and deposits are let through again";
+      return "payments and deposits are resumed";
     default:
       return null;
   }

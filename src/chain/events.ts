@@ -122,12 +122,12 @@ function eventOf(event: Decoded, behind: Decoded | undefined) {
       return { kind: "registered", providerDidHash, token: token.toLowerCase(), ...split };
     }
     case "FeeSet":
-      return { kind: "act", words: `the fee is ${event.args.feeBps} hundredths of a percent now` };
+      return { kind: "act", words: `the fee is now ${event.args.feeBps} hundredths of a percent` };
     case "FeeRecipientSet":
-      return { kind: "act", words: `fees go to ${event.args.feeRecipient} now` };
+      return { kind: "act", words: `fees now go to ${event.args.feeRecipient}` };
     case "TokenListed": {
       const { token, base } = event.args;
-      const words = base === 0n ? `payments in ${token} are taken no more` : `${token} is taken, with the base ${base}`;
+      const words = base === 0n ? `${token} is no longer accepted` : `${token} is accepted, with the base ${base}`;
       return { kind: "act", words };
     }
     case "Paused":

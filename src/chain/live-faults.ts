@@ -39,7 +39,7 @@ function nodeFaults({ chain_id, block_seconds }: Network, name: string, node: No
 
 function tokenFaults(network: Network, { hasCode, decimals }: TokenFacts): string[] {
   if (!hasCode) return [`no contract code at token ${network.token}`];
-  if (decimals === null) return [`token ${network.token} is no token: it has no decimals`];
+  if (decimals === null) return [`token ${network.token} is not a token: it has no decimals`];
   if (decimals === network.decimals) return [];
   return [`decimals is ${network.decimals} in NETWORKS, the token says ${decimals}`];
 }
@@ -52,14 +52,14 @@ function editionFaults(network: Network, facts: EditionFacts, place: number, { a
   const manager = `${prefix}authority ${authority}`;
   if (!facts.hasCode) return [`no contract code at ${contract}`];
   if (!isSettlementContract(facts)) {
-    return [`${contract} is ${facts.decimals === null ? "another contract" : "a token"}, and no settlement contract`];
+    return [`${contract} is ${facts.decimals === null ? "another contract" : "a token"}, not a settlement contract`];
   }
   if (facts.namedAuthority !== authority.toLowerCase()) {
     return [`${prefix}authority is ${authority} in NETWORKS, the contract says ${facts.namedAuthority}`];
   }
   if (!facts.authorityHasCode) return [`no contract code at ${manager}`];
-  if (facts.roles.some(({ grantDelay }) => grantDelay === null)) return [`${manager} is no AccessManager`];
-  // An earlier edition takes no new payments, so its settings do not matter. If it shares the present authority, its holders are checked already.
+  if (facts.roles.some(({ grantDelay }) => grantDelay === null)) return [`${manager} is not an AccessManager`];
+  // An earlier edition takes no new payments; one under the same authority has the same holders.
   const isTold = earlier?.authority.toLowerCase() === network.authority.toLowerCase();
   return [
     ...(earlier ? [] : settingFaults(network, facts)),
@@ -89,7 +89,7 @@ function holderFaults({ role, held }: RoleFacts, accounts: NetworkFacts["account
 }
 
 const closedFaults = ({ role, closed }: RoleFacts, prefix: string): string[] =>
-  closed.map((name) => `the role ${role} does not open ${name}${at(prefix)}`);
+  closed.map((name) => `the role ${role} may not call ${name}${at(prefix)}`);
 
 const at = (prefix: string): string => (prefix === "" ? "" : ` at ${prefix}authority`);
 
@@ -97,7 +97,7 @@ function accountFaults(network: Network, { accounts }: NetworkFacts): string[] {
   const least = leastGasOf(network);
   return SIGNERS.flatMap((signer) => {
     const { address, wei } = accounts[signer];
-    if (address === null) return [`the ${signer}'s secret is no key`];
+    if (address === null) return [`the ${signer}'s secret is not a key`];
     if (wei === null || wei >= least) return [];
     const [has, needed] = [wei, least].map((amount) => formatAmount(amount, WEI_DECIMALS));
     return [`the ${signer}'s account ${address} holds ${has} for gas, less than low_gas_eth ${needed}`];

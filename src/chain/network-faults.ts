@@ -23,8 +23,8 @@ function ambiguities(networks: readonly Network[]): string[] {
     const namesake = before.some((other) => other.network === network);
     const twin = before.find((other) => other.chain_id === chain_id);
     return [
-      ...(namesake ? [`${network}: the name is another network's too`] : []),
-      ...(twin && !namesake ? [`${network}: the chain id ${chain_id} is that of ${twin.network} too`] : []),
+      ...(namesake ? [`${network}: another network has the same name`] : []),
+      ...(twin && !namesake ? [`${network}: the network ${twin.network} has the same chain id ${chain_id}`] : []),
     ];
   });
 }
@@ -51,11 +51,11 @@ function faultsOfNetwork(network: Network): string[] {
   const faults = [
     ...[...own, ...authorities].flatMap(({ member, address }) => {
       if (!isAddress(address)) return [`${member}: the checksum (EIP-55) is wrong: a character is mistyped`];
-      return /^0x0*$/.test(address) ? [`${member}: the zero address is no contract`] : [];
+      return /^0x0*$/.test(address) ? [`${member}: the zero address is not a contract`] : [];
     }),
     ...own.flatMap(({ member, address }, at) => {
       const same = own.slice(0, at).find((other) => other.address.toLowerCase() === address.toLowerCase());
-      return same ? [`${member}: the address is ${same.member} too`] : [];
+      return same ? [`${member}: the address is the same as ${same.member}`] : [];
     }),
   ];
   const all = [...faults, ...baseFaults(network)];
@@ -66,11 +66,11 @@ function faultsOfNetwork(network: Network): string[] {
 function baseFaults({ escrow_base, decimals }: Network): string[] {
   const counted = parseAmount(escrow_base, decimals);
   const fault = counted.ok ? (counted.units === 0 ? "too_small" : null) : counted.fault;
-  return fault === null ? [] : [`escrow_base: of a token of ${decimals} decimals it is ${WHY[fault]}`];
+  return fault === null ? [] : [`escrow_base: with the token's ${decimals} decimals it is ${WHY[fault]}`];
 }
 
 const WHY: Readonly<Record<MoneyFault, string>> = {
   invalid_format: "finer than a base unit",
   too_big: "more than 2^53-1 base units, which are not counted",
-  too_small: "nothing",
+  too_small: "zero",
 };

@@ -86,7 +86,7 @@ function refuseUnequalDecimals(networks: readonly Network[]): void {
     if (other === undefined) continue;
     const [one, two] = [`${decimals} decimals on ${network}`, `${other.decimals} on ${other.network}`];
     throw new Error(
-      `${currency} has ${one} and ${two}: amounts in one currency are added, so its tokens have the same`,
+      `${currency} has ${one} and ${two}: amounts in one currency are added, so its tokens must have the same`,
     );
   }
 }
@@ -99,7 +99,7 @@ export const findNetwork = (networks: readonly Network[], nameOrCaip2: string): 
 /** Finds the network that a stored row names. A network that was ever used stays configured, because amounts are read with its decimals. */
 export function networkNamed(networks: readonly Network[], name: string): Network {
   const network = networks.find((known) => known.network === name);
-  if (!network) throw new Error(`the network ${name} is stored and not configured any more`);
+  if (!network) throw new Error(`the network ${name} is stored but no longer configured`);
   return network;
 }
 
@@ -137,6 +137,6 @@ export const amountOn = ({ decimals }: Pick<Network, "decimals">, units: number 
 /** Finds the currency of a stored sum. Its token has the same decimals on every network. */
 export function currencyNamed(networks: readonly Network[], currency: string): Pick<Network, "currency" | "decimals"> {
   const network = networks.find((known) => known.currency === currency);
-  if (!network) throw new Error(`the currency ${currency} is stored and not configured any more`);
+  if (!network) throw new Error(`the currency ${currency} is stored but no longer configured`);
   return network;
 }

@@ -172,12 +172,12 @@ describe("a contract", () => {
     [
       "a token as the contract",
       () => ({ settlement_contract: otherToken }),
-      () => `settlement_contract ${otherToken} is a token, and no settlement contract`,
+      () => `settlement_contract ${otherToken} is a token, not a settlement contract`,
     ],
     [
       "another edition's authority as the contract",
       () => ({ settlement_contract: earlier.authority }),
-      () => `settlement_contract ${earlier.authority} is another contract, and no settlement contract`,
+      () => `settlement_contract ${earlier.authority} is another contract, not a settlement contract`,
     ],
     ["no authority", () => ({ authority: EMPTY }), () => authorityLine(EMPTY)],
     ["another edition's authority", () => ({ authority: earlier.authority }), () => authorityLine(earlier.authority)],
@@ -190,7 +190,7 @@ describe("a contract", () => {
     [
       "a token that is another contract",
       () => ({ token: earlier.authority }),
-      () => `token ${earlier.authority} is no token: it has no decimals`,
+      () => `token ${earlier.authority} is not a token: it has no decimals`,
     ],
     ["other decimals", () => ({ decimals: 8 }), () => "decimals is 8 in NETWORKS, the token says 6"],
     [
@@ -206,7 +206,7 @@ describe("a contract", () => {
   test("with decimals counts as a token, whatever else it can do", async () => {
     const euro = await createTestContract(world, "EurcLike", []);
     expect(await faultsWith({ settlement_contract: euro })).toEqual([
-      `settlement_contract ${euro} is a token, and no settlement contract`,
+      `settlement_contract ${euro} is a token, not a settlement contract`,
     ]);
   });
 
@@ -290,12 +290,12 @@ describe("a key of the service", () => {
       await world.sendTo("admin", authority, authorityAbi as Abi, "grantRole", [id, world.people[holder].address, 0]);
     }
     expect(await faultsWith({ settlement_contract: address, authority })).toEqual([
-      "the role REGISTRAR does not open registerProvider",
-      "the role REGISTRAR does not open setThreshold",
-      "the role REGISTRAR_DELAYED does not open setOperationalWallet",
-      "the role REGISTRAR_DELAYED does not open setLowThreshold",
-      "the role ARBITER does not open setReserve",
-      "the role ARBITER_DELAYED does not open payOut",
+      "the role REGISTRAR may not call registerProvider",
+      "the role REGISTRAR may not call setThreshold",
+      "the role REGISTRAR_DELAYED may not call setOperationalWallet",
+      "the role REGISTRAR_DELAYED may not call setLowThreshold",
+      "the role ARBITER may not call setReserve",
+      "the role ARBITER_DELAYED may not call payOut",
     ]);
   });
 
@@ -304,7 +304,7 @@ describe("a key of the service", () => {
     await world.client.setBalance({ address: registrar.address, value: 9_000_000_000_000_000n });
     expect(await faultsWith({}, { arbiter: null })).toEqual([
       `the registrar's account ${registrar.address} holds 0.009 for gas, less than low_gas_eth 0.01`,
-      "the arbiter's secret is no key",
+      "the arbiter's secret is not a key",
     ]);
   });
 });

@@ -112,28 +112,40 @@ describe("the configuration of networks", () => {
       { earlier_editions: edition(mistyped) },
       "optimism: earlier_editions.0.settlement_contract: the checksum (EIP-55) is wrong",
     ],
-    ["the zero address", { token: `0x${"0".repeat(40)}` }, "optimism: token: the zero address is no contract"],
-    ["the token as the contract", { token: CONTRACT }, "optimism: token: the address is settlement_contract too"],
-    ["the token as the authority", { token: `0x${"EF".repeat(20)}` }, "optimism: token: the address is authority too"],
+    ["nobody's address", { token: `0x${"0".repeat(40)}` }, "optimism: token: the zero address is not a contract"],
+    [
+      "the token as the contract",
+      { token: CONTRACT },
+      "optimism: token: the address is the same as settlement_contract",
+    ],
+    [
+      "the token as the authority",
+      { token: `0x${"EF".repeat(20)}` },
+      "optimism: token: the address is the same as authority",
+    ],
     [
       "the contract as its authority",
       { authority: CONTRACT },
-      "optimism: authority: the address is settlement_contract too",
+      "optimism: authority: the address is the same as settlement_contract",
     ],
     [
       "the contract as an earlier edition",
       { earlier_editions: edition(CONTRACT) },
-      "optimism: earlier_editions.0.settlement_contract: the address is settlement_contract too",
+      "optimism: earlier_editions.0.settlement_contract: the address is the same as settlement_contract",
     ],
-    ["too many decimals for its base", { decimals: 15 }, "optimism: escrow_base: of a token of 15 decimals it is more"],
+    [
+      "too many decimals for its base",
+      { decimals: 15 },
+      "optimism: escrow_base: with the token's 15 decimals it is more",
+    ],
     [
       "a base that is finer than its token",
       { escrow_base: "0.0000001" },
-      "optimism: escrow_base: of a token of 6 decimals it is finer",
+      "optimism: escrow_base: with the token's 6 decimals it is finer",
     ],
-    ["no base", { escrow_base: "0.00" }, "optimism: escrow_base: of a token of 6 decimals it is nothing"],
-    ["the name of another", [{}, { chain_id: 11 }], "optimism: the name is another network's too"],
-    ["the chain id of another", [{}, { network: "op" }], "op: the chain id 10 is that of optimism too"],
+    ["no base", { escrow_base: "0.00" }, "optimism: escrow_base: with the token's 6 decimals it is zero"],
+    ["the name of another", [{}, { chain_id: 11 }], "optimism: another network has the same name"],
+    ["the chain id of another", [{}, { network: "op" }], "op: the network optimism has the same chain id 10"],
     ["a CAIP-2 id as a name", { network: "eip155:8453" }, "0.network: "],
     ["an empty name", { network: "" }, "0.network: "],
   ])("is refused in one line with %s", async (_what, change, line) => {
@@ -170,7 +182,7 @@ describe("the configuration of networks", () => {
     expect(findNetwork(networks, "optimism")).toBe(networks[0]);
     expect(findNetwork(networks, "eip155:10")).toBe(networks[0]);
     expect([findNetwork(networks, "eip155:1"), findNetwork(networks, "Optimism")]).toEqual([null, null]);
-    expect(() => networkNamed(networks, "base")).toThrow("the network base is stored and not configured any more");
+    expect(() => networkNamed(networks, "base")).toThrow("the network base is stored but no longer configured");
   });
 });
 
@@ -190,7 +202,7 @@ describe("the currencies of all networks", () => {
     const euro = { ...NETWORK, network: "arbitrum", chain_id: 42161, currency: "EURC" };
     const networks = [...configured(), euro, { ...NETWORK, decimals: 8 }];
     const line =
-      "USDC has 6 decimals on base-sepolia and 8 on optimism: amounts in one currency are added, so its tokens have the same";
+      "USDC has 6 decimals on base-sepolia and 8 on optimism: amounts in one currency are added, so its tokens must have the same";
     expect(() => parse(...networks)).toThrow(line);
     expect(() => workingDeps({ ...env, NETWORKS: JSON.stringify(networks) })).toThrow(line);
   });
@@ -204,6 +216,6 @@ describe("the currencies of all networks", () => {
       decimals: 8,
     });
     expect(currencyNamed(networks, "EURC").decimals).toBe(8);
-    expect(() => currencyNamed(networks, "GBPC")).toThrow("the currency GBPC is stored and not configured any more");
+    expect(() => currencyNamed(networks, "GBPC")).toThrow("the currency GBPC is stored but no longer configured");
   });
 });

@@ -93,7 +93,7 @@ describe("a call that a stolen key schedules", () => {
     expect(await told()).toHaveLength(1);
     await execute(ADMIN, contract(), data);
     await followed();
-    expect((await told())[1].message).toContain("the fee is 7 hundredths of a percent now");
+    expect((await told())[1].message).toContain("the fee is now 7 hundredths of a percent");
     await booked();
     expect([(await told()).length, await scheduled()]).toEqual([2, { count: 0, calls: [] }]);
   });

@@ -69,7 +69,7 @@ export const CALLS: Call[] = [
     OWNER,
     () => [authority(), managers("grantRole", [1n, THIEF, 0])],
     DELAYS.owner,
-    /It gives the role ADMIN \(1\) to 0x\w{40}, whose calls then wait 0 seconds\./,
+    /It grants the role ADMIN \(1\) to 0x\w{40}, whose calls then wait 0 seconds\./,
     true,
   ],
   [
@@ -77,7 +77,7 @@ export const CALLS: Call[] = [
     OWNER,
     () => [authority(), managers("revokeRole", [6n, GUARDIAN])],
     DELAYS.owner,
-    /It takes the role GUARDIAN \(6\) from 0x\w{40}\./,
+    /It revokes the role GUARDIAN \(6\) from 0x\w{40}\./,
     false,
   ],
   [
@@ -101,23 +101,16 @@ export const CALLS: Call[] = [
     ADMIN,
     () => [contract(), own("listToken", [token(), 0n])],
     DELAYS.admin,
-    /It takes no more payments in 0x\w{40}\./,
+    /It stops accepting payments in 0x\w{40}\./,
     true,
   ],
-  [
-    "an end of a pause",
-    ADMIN,
-    () => [contract(), own("unpause")],
-    DELAYS.admin,
-    /It lets payments through again\./,
-    true,
-  ],
+  ["an end of a pause", ADMIN, () => [contract(), own("unpause")], DELAYS.admin, /It resumes payments\./, true],
   [
     "another wallet",
     REGISTRAR as Hex,
     () => [contract(), own("setOperationalWallet", [UNKNOWN, token(), WALLET, THIEF])],
     DELAYS.wallet,
-    new RegExp(`It sends the income of ${OF_NOBODY} in 0x\\w{40} to 0x\\w{40}, in the place of 0x\\w{40}\\.`),
+    new RegExp(`It sends the income of ${OF_NOBODY} in 0x\\w{40} to 0x\\w{40} instead of 0x\\w{40}\\.`),
     true,
   ],
   [
@@ -134,7 +127,7 @@ export const CALLS: Call[] = [
     () => [contract(), own("setRefundTo", [facts(), WALLET])],
     DELAYS.payOut,
     new RegExp(
-      `It turns refunds and payouts of the settlement ${UNKNOWN} with ${OF_NOBODY} from 0x\\w{40} to 0x\\w{40}\\.`,
+      `It redirects refunds and payouts of the settlement ${UNKNOWN} with ${OF_NOBODY} from 0x\\w{40} to 0x\\w{40}\\.`,
     ),
     true,
   ],

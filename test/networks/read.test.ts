@@ -154,8 +154,8 @@ describe("the faults of a network", () => {
       "a token in the contract's place",
       { settlement_contract: SANDBOX.token, token: SANDBOX.settlement_contract },
       [
-        `token ${SANDBOX.settlement_contract} is no token: it has no decimals`,
-        `settlement_contract ${SANDBOX.token} is a token, and no settlement contract`,
+        `token ${SANDBOX.settlement_contract} is not a token: it has no decimals`,
+        `settlement_contract ${SANDBOX.token} is a token, not a settlement contract`,
       ],
     ],
     [
