@@ -47,7 +47,9 @@ export const respond = (call: PartyCall, disputeId: string, input: ResponseInput
     const { now, deps } = call;
     const offer = offerOf(call, before, input);
     if (before.messages >= DISPUTE_MESSAGES_MAX)
-      throw new ServiceError("invalid_status", { message: `A dispute takes ${DISPUTE_MESSAGES_MAX} answers.` });
+      throw new ServiceError("invalid_status", {
+        message: `A dispute can have at most ${DISPUTE_MESSAGES_MAX} answers.`,
+      });
     const number = before.messages + 1;
     const set = {
       messages: number,
@@ -69,16 +71,16 @@ function offerOf(
   if (!parsed.ok) throw validationError([fieldError("offer_amount", parsed.fault)]);
   if (parsed.units === 0) throw validationError([fieldError("offer_amount", "too_small")]);
   if (offer !== null && parsed.units < offer)
-    throw validationError([fieldError("offer_amount", "too_small", "An offer is at least the one before.")]);
+    throw validationError([fieldError("offer_amount", "too_small", "Must be at least the previous offer.")]);
   if (parsed.units <= disputed) return parsed.units;
-  throw validationError([fieldError("offer_amount", "too_big", "An offer is at most what is disputed.")]);
+  throw validationError([fieldError("offer_amount", "too_big", "Must be at most the disputed amount.")]);
 }
 
 /** The provider pays the last offer from its own wallet. */
 export const accept = (call: PartyCall, disputeId: string): Promise<DisputeView> =>
   actOn(call, disputeId, ACCEPT, readWhole, (before, facts) => {
     if (before.offer === null)
-      throw new ServiceError("invalid_status", { message: "The provider has offered nothing." });
+      throw new ServiceError("invalid_status", { message: "The provider has not made an offer." });
     return ended(call, facts, before, "accept", {
       resolution: "settled",
       refund: before.offer,
@@ -150,7 +152,7 @@ async function actOn<F extends Found>(
 
 const refused = ({ status, resolution }: DisputeRow): ServiceError =>
   new ServiceError("invalid_status", {
-    message: `The dispute is in ${status}: that does not permit this.`,
+    message: `The dispute is in ${status}, which does not permit this.`,
     detail: { status, ...(resolution !== null && { resolution }) },
   });
 

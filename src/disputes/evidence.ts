@@ -34,7 +34,7 @@ async function addOne(
   const byConsumer = submittedBy === "consumer";
   if ((byConsumer ? consumerEvidence : evidence - consumerEvidence) >= DISPUTE_EVIDENCE_MAX)
     throw new ServiceError("invalid_status", {
-      message: `A side hands in at most ${DISPUTE_EVIDENCE_MAX} pieces of evidence.`,
+      message: `A side can submit at most ${DISPUTE_EVIDENCE_MAX} pieces of evidence.`,
     });
   const row = {
     disputeId,
@@ -65,9 +65,9 @@ async function addOne(
 function submitter(sides: readonly Side[], { submitted_by: named }: EvidenceInput): Side {
   const [only, other] = sides;
   if (named !== undefined && !sides.includes(named)) {
-    throw validationError([fieldError("submitted_by", "invalid_value", "The caller does not stand for that side.")]);
+    throw validationError([fieldError("submitted_by", "invalid_value", "The caller does not represent this side.")]);
   }
   const side = named ?? (other === undefined ? only : undefined);
   if (side !== undefined) return side;
-  throw validationError([fieldError("submitted_by", "required", "Both agents are the account's: name the side.")]);
+  throw validationError([fieldError("submitted_by", "required", "Both agents belong to the account: name the side.")]);
 }

@@ -99,7 +99,7 @@ function known(call: PartyCall, caller: Caller, { found }: Pick<Filing, "found">
     return found;
   }
   if (call.surface === "management" && sides.length === 0) throw new ServiceError("facilitation_not_found");
-  throw new ServiceError("forbidden", { message: "Only the consumer of a transaction disputes it." });
+  throw new ServiceError("forbidden", { message: "Only the consumer of a transaction can dispute it." });
 }
 
 function disputedUnits({ deps }: PartyCall, transaction: TransactionRow, input: Partial<DisputeInput>): number {
@@ -124,11 +124,11 @@ function valueFaults(
     ...(fits ? [] : [fieldError("disputed_amount", "invalid_disputed_amount")]),
     ...(currency === undefined || currency === transaction.currency
       ? []
-      : [fieldError("currency", "invalid_value", `It was settled in ${transaction.currency}.`)]),
+      : [fieldError("currency", "invalid_value", `The transaction was settled in ${transaction.currency}.`)]),
   ];
 }
 
-const ONE_PRINCIPAL = "A payment between agents of one principal can't be disputed.";
+const ONE_PRINCIPAL = "A payment between agents of one principal cannot be disputed.";
 
 /** The checks are in the order of DSP-3. */
 function refuseFiling(transaction: TransactionRow, latest: DisputeRow | null, now: number): void {

@@ -31,7 +31,7 @@ export function verdictFaults(raw: unknown): FieldError[] {
   const absent = refund === undefined || refund === null;
   if (given === "partially_upheld" && absent) return [fieldError("refund_amount", "required")];
   if (given !== "rejected" || absent || Number(refund) === 0) return [];
-  return [fieldError("refund_amount", "invalid_value", "Nothing is given back of a dispute that is rejected.")];
+  return [fieldError("refund_amount", "invalid_value", "Must be absent or zero when the dispute is rejected.")];
 }
 
 export const payoutInput = z

@@ -43,7 +43,7 @@ export function refuseStranger(call: PartyCall, caller: Caller, of: Parties): Si
 
 export function refuseOtherSide(call: PartyCall, caller: Caller, of: Parties, side: Side): void {
   if (refuseStranger(call, caller, of).includes(side)) return;
-  throw new ServiceError("forbidden", { message: `Only the ${side} of the transaction does this.` });
+  throw new ServiceError("forbidden", { message: `Only the ${side} of the transaction can do this.` });
 }
 
 /** Now on the clock of the caller's platform, which dates its log. */

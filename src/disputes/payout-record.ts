@@ -326,5 +326,5 @@ const refused = ({ disputeId, network }: DisputeRow, reason: string): Alert => (
 const notFound = ({ disputeId, network }: DisputeRow): Alert => ({
   kind: "award",
   subject: `${disputeId} on ${network}`,
-  message: "No node has the settlement of which an award is to be paid: it is looked for again each hour.",
+  message: "No node finds the settlement that an award is paid for: the service looks for it again each hour.",
 });

@@ -109,7 +109,7 @@ function requested(
   const alert: Alert = {
     kind: "award",
     subject: `${dispute.disputeId} on ${dispute.network}, a second operator`,
-    message: `The operator ${id} asks to pay ${amount} ${currency} of a cancelled award again: a second operator confirms it by the same call.`,
+    message: `The operator ${id} asks to pay ${amount} ${currency} of a cancelled award again: a second operator has to confirm it by the same call.`,
   };
   return [
     whileOperation(db, operation),
@@ -121,21 +121,21 @@ function requested(
 
 const notCancelled = ({ status, refundStatus }: DisputeRow): ServiceError =>
   new ServiceError("invalid_status", {
-    message: "No payout of this dispute was cancelled since it was asked for last: there is nothing to pay again.",
+    message: "No payout of this dispute was cancelled since the last request: there is nothing to pay again.",
     detail: { status, refund_status: refundStatus },
   });
 const nothingLeft = ({ refundStatus }: DisputeRow): ServiceError =>
   new ServiceError("invalid_status", {
-    message: "All of the refund was given back or paid out meanwhile.",
+    message: "The whole refund has been repaid or paid out meanwhile.",
     detail: { refund_status: refundStatus },
   });
 const expired = ({ refundStatus }: DisputeRow): ServiceError =>
   new ServiceError("invalid_status", {
-    message: "The contract pays nothing for a settlement that is older than 400 days.",
+    message: "The contract pays nothing out for a settlement older than 400 days.",
     detail: { refund_status: refundStatus },
   });
 const waitsForAnother = ({ refundStatus }: DisputeRow, { by, at }: Asked): ServiceError =>
   new ServiceError("invalid_status", {
-    message: "You have asked for this payout: a second operator has to confirm it.",
+    message: "You requested this payout: a second operator has to confirm it.",
     detail: { refund_status: refundStatus, requested_by: by, requested_at: toIso(at) },
   });

@@ -82,7 +82,7 @@ async function noted(
 const refused = ({ subject, network }: OperationRow, reason: string): Alert => ({
   kind: "award",
   subject: `${subject} on ${network}`,
-  message: `The contract refused what the vault is to keep for disputes: ${reason}.`,
+  message: `The contract refused the vault's new reserve for disputes: ${reason}.`,
 });
 
 export const keepReserves: EachJob = {

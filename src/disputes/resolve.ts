@@ -98,13 +98,13 @@ export async function resolveDispute(call: OperatorCall, disputeId: string, inpu
 
 const refused = ({ status, resolution }: DisputeRow): ServiceError =>
   new ServiceError("invalid_status", {
-    message: `The dispute is in ${status}: an arbiter decides one in arbitration.`,
+    message: `The dispute is in ${status}: an arbiter can decide it only in arbitration.`,
     detail: { status, ...(resolution !== null && { resolution }) },
   });
 
 const takenAway = ({ status }: DisputeRow): ServiceError =>
   new ServiceError("invalid_status", {
-    message: "A reorganisation took the settlement away: there is nothing to decide.",
+    message: "A reorg removed the settlement: there is nothing to decide.",
     detail: { status },
   });
 
@@ -120,7 +120,7 @@ function refundOf(
   if (!parsed.ok) throw validationError([fieldError("refund_amount", parsed.fault)]);
   if (parsed.units === 0) throw validationError([fieldError("refund_amount", "too_small")]);
   if (parsed.units <= disputed) return parsed.units;
-  throw validationError([fieldError("refund_amount", "too_big", "An award is at most what is disputed.")]);
+  throw validationError([fieldError("refund_amount", "too_big", "Must be at most the disputed amount.")]);
 }
 
 async function awardOf({ deps }: OperatorCall, row: Ended["row"], now: number): Promise<string> {

@@ -110,7 +110,7 @@ describe("the limits of a dispute", () => {
   }
 
   const refusedAs = ({ status, body }: Reply) => [status, body.code, body.message];
-  const FULL = [409, "invalid_status", "A side hands in at most 50 pieces of evidence."];
+  const FULL = [409, "invalid_status", "A side can submit at most 50 pieces of evidence."];
 
   it.each(["consumer", "provider"] as const)(
     "allow fifty pieces of evidence of the %s, which use up no place of the other side",
@@ -155,7 +155,7 @@ describe("the limits of a dispute", () => {
     const lower = await offer("4.999999");
     expect([lower.status, lower.body.field_errors]).toEqual([
       422,
-      [{ field: "offer_amount", code: "too_small", message: "An offer is at least the one before." }],
+      [{ field: "offer_amount", code: "too_small", message: "Must be at least the previous offer." }],
     ]);
     expectStatus(await offer("5"), 200);
     expectStatus(await act(world, provider, id, "respond", { message: "Nothing new." }), 200);
@@ -185,7 +185,7 @@ describe("the limits of a dispute", () => {
     expect([reply.status, reply.body.code, reply.body.message]).toEqual([
       409,
       "invalid_status",
-      "A dispute takes 50 answers.",
+      "A dispute can have at most 50 answers.",
     ]);
     const { messages, offer_amount } = await read(world, consumer, id);
     expect(messages.map(({ message }: Json) => message)).toEqual(FIFTY.map((number) => `Answer ${number}.`));

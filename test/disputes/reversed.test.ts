@@ -205,7 +205,7 @@ describe("a settlement that was reversed", () => {
     expect([reply.status, reply.body.code, reply.body.message]).toEqual([
       409,
       "invalid_status",
-      "A reorganisation took the settlement away: there is nothing to decide.",
+      "A reorg removed the settlement: there is nothing to decide.",
     ]);
     expect([await storedOf(one.id), await ratingOf(one.provider.did)]).toEqual(before);
   });

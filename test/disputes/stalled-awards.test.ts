@@ -185,7 +185,7 @@ describe("a settlement that no node has any longer", () => {
     );
     await again(one);
     expect((await operationOf(one)).next_check_at).toBeGreaterThanOrEqual(begun + HOUR_MS);
-    expect(await alertsOf(one)).toEqual([expect.stringMatching(/^No node has the settlement/)]);
+    expect(await alertsOf(one)).toEqual([expect.stringMatching(/^No node finds the settlement/)]);
     await spoil(LAB);
     await again(one);
     await pass(DELAYS.payOut + 60);
