@@ -97,8 +97,8 @@ const uncovered = ({ network, intent, mined, txHash }: Evidence, uncounted: numb
   kind: "reconciliation",
   subject: `${intent.providerDid} on ${network.network}`,
   message:
-    `At the facilitation of ${txHash} the vault held ${mined.held} base units: ${uncounted} of its escrow were not covered, and count once its line is ` +
-    "booked. What left the vault since explains it, or the node told a wrong receipt or balance.",
+    `When ${txHash} was facilitated, the vault held ${mined.held} base units: ${uncounted} of its escrow were not covered, and count once its ledger line is ` +
+    "booked. Either funds have left the vault since the payment, or the node reported a wrong receipt or balance.",
 });
 
 function transactionOf(call: AgentCall, evidence: Evidence, escrow: EscrowRow | null): TransactionRow {

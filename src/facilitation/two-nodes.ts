@@ -43,9 +43,8 @@ export async function judgeByTwo<T>(
     if (second === null) return;
     if (second.ok && reading.ok) {
       if (factsOf(second.value) === factsOf(reading.value)) return;
-      // A lagging node does not know the transaction yet.
-      if (isMined(second.value) && isMined(reading.value))
-        await tell(disagreeing(network, txHash, "The two nodes say"));
+      // One that is behind does not know it yet.
+      if (isMined(second.value) && isMined(reading.value)) await tell(disagreeing(network, txHash, "The two nodes"));
     }
     throw notAnswered("nodes_disagree");
   };
@@ -57,7 +56,7 @@ export async function judgeByTwo<T>(
     await requireBoth(asked.second ?? (await deps.chain.readSettlementAgain(network.network, txHash)));
     const isRefuted = refusal.code === "amount_mismatch" || REFUTED.has(refusal.extra.detail?.["failed_check"]);
     if (!isRefuted || !asked.bound.some(({ paymentTx }) => paymentTx === txHash)) throw refusal;
-    await tell(disagreeing(network, txHash, "The node and what the follower has read of it say"));
+    await tell(disagreeing(network, txHash, "The node and the follower's record"));
     throw notAnswered("follower_disagrees");
   }
   await requireBoth(asked.second ?? null);
@@ -78,7 +77,7 @@ const isMined = ({ state }: SettlementReading): boolean => state === "mined" || 
 const disagreeing = ({ network }: Network, txHash: string, who: string): Alert => ({
   kind: "network",
   subject: `${txHash} on ${network}`,
-  message: `${who} different things of a transaction that is mined: its facilitation waits until they agree.`,
+  message: `${who} disagree on a mined transaction: its facilitation waits until they agree.`,
 });
 
 /** Leaves out confirmations and the vault's balance, because nodes may be some blocks apart. */

@@ -49,8 +49,8 @@ export async function requireWallet(call: AgentCall, paid: Paid, escrow: EscrowR
       subject: `${providerDid} on ${network}`,
       message:
         `A payment in block ${mined.blockNumber} went to ${wallet}. The service has ${registered ?? "no wallet"} for this provider, and no wallet of ` +
-        "the provider named another one on-chain: it came through the authority, so if this service did not ask for it, the registrar's key may be " +
-        "in other hands.",
+        "the provider changed it on-chain. The change came through the authority: if this service did not request it, the registrar's key may be " +
+        "compromised.",
     }),
   ]);
   throw unverified("other_wallet", {

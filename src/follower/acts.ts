@@ -188,19 +188,19 @@ function alertOf(network: Network, event: EventAt, nameOf: NameProvider): Tagged
   const words = wordsOfAct(network, event as ContractEvent, nameOf);
   if (words === null) return [];
   const setBack =
-    thresholdOf(network, event).length > 0 ? " The service sets it back where the provider is one of its own." : "";
-  const message = `${UNASKED} By a call at ${event.contract} (${event.txHash}) ${words}.${setBack} It is done: nothing cancels it.`;
+    thresholdOf(network, event).length > 0 ? " The service sets it back if the provider is one of its own." : "";
+  const message = `${UNASKED} A call at ${event.contract} (${event.txHash}) has been executed and cannot be cancelled: ${words}.${setBack}`;
   return [tagged(event, network, `${event.txHash} ${event.logIndex}`, message)];
 }
 
 function cancelledBy(network: Network, event: Scheduled): string {
   const { contract: authority, txHash } = event;
   const who = isGuardians(network, event)
-    ? "The guardian cancels it"
-    : "The guardian cannot cancel it, only its caller";
+    ? "The guardian can cancel it"
+    : "Only its caller, not the guardian, can cancel it";
   return isShort(event)
     ? `${who} by calling ${authority} with the data ${cancellationOf(event)}`
-    : `${who} by calling cancel(caller, target, data) of ${authority} with the data in the event of ${txHash}, which is too long for this line.`;
+    : `${who} by calling cancel(caller, target, data) of ${authority} with the data in the event of ${txHash}: it is too long for this line.`;
 }
 
 /** Describes the cancellation of a requested call. The cancellation of an unrequested call raises no alert. */

@@ -274,33 +274,33 @@ const alone = ({ network }: Network): Alert => ({
   kind: "network",
   subject: `second node of ${network}`,
   message:
-    "One of the two nodes does not answer, or is behind: what the other one tells of the contract's events is booked by two readings of it alone.",
+    "One of the two nodes does not answer or lags: the contract's events are booked once two readings of the other node agree.",
 });
 
 const contradicted = ({ network }: Network): Alert => ({
   kind: "network",
   subject: `events of ${network}`,
   message:
-    "Two readings of the same blocks have found different events of the contract, or vaults that hold less than these say: nothing of them is " +
-    "booked until two agree.",
+    "Two readings of the same blocks found different events of the contract, or vaults that hold less than the events say: these blocks are not " +
+    "booked until two readings agree.",
 });
 
 const unseen = ({ did, network, amount, blockNumber }: LedgerLine): Alert => ({
   kind: "reconciliation",
   subject: `deposits on ${network}`,
   message:
-    `Up to block ${blockNumber} the vault of ${did} got ${amount} base units without an event of the contract, which are booked as a deposit: a plain ` +
-    "transfer, or a movement that the node has left out.",
+    `Up to block ${blockNumber} the vault of ${did} received ${amount} base units without an event of the contract, which are booked as a deposit: ` +
+    "either a plain transfer, or a movement that the node omitted.",
 });
 
 const inFuture = ({ network }: Network): Alert => ({
   kind: "network",
   subject: `time of ${network}`,
-  message: `The node dates its newest block more than ${BLOCK_CLOCK_SKEW_SECONDS} seconds later than now: it is believed up to now.`,
+  message: `The node dates its newest block more than ${BLOCK_CLOCK_SKEW_SECONDS} seconds in the future: the service counts its time only up to now.`,
 });
 
 const missing = ({ did, network, held, expected }: Difference): Alert => ({
   kind: "reconciliation",
   subject: `${did} on ${network}`,
-  message: `The vault held ${held} base units and should have held ${expected} by its lines.`,
+  message: `The vault held ${held} base units, but should have held ${expected} according to its ledger lines.`,
 });

@@ -48,7 +48,7 @@ function refuseEnded(intent: IntentRow, now: number): void {
   const status = effectiveIntentStatus(intent, now);
   if (status === "OPEN") return;
   throw new ServiceError("invalid_status", {
-    message: `The payment intent is ${status}: only an OPEN one is cancelled.`,
+    message: `The payment intent is ${status}: only an OPEN one can be cancelled.`,
     detail: { status, ...(status === "PAID" && { tx_hash: intent.paymentTx, network: intent.network }) },
   });
 }

@@ -225,7 +225,7 @@ const unexplained = ({ did, network }: VaultOfLines): Alert => ({
   kind: "network",
   subject: `the vault of ${did} on ${network}`,
   message:
-    "The node tells of more in the vault than the contract's events and the token's transfers explain: nothing of it is booked. A transfer that is old " +
+    "The node reports more in the vault than the contract's events and the token's transfers explain: the excess is not booked. An old transfer " +
     "is booked with the next event of the vault.",
 });
 type VaultOfLines = Booked["vault"];
@@ -237,8 +237,8 @@ const unconfirmed = (db: Deps["db"], differences: readonly Difference[]): Statem
       kind: "reconciliation",
       subject: `${did} on ${network}`,
       message:
-        `By one of two nodes the vault held ${held} base units and should have held ${expected} by its lines. The other one does not answer, so ` +
-        "nothing is noted yet.",
+        `According to one of two nodes the vault held ${held} base units, but should have held ${expected} according to its ledger lines. The other ` +
+        "node does not answer, so no difference is recorded yet.",
     }),
   );
 

@@ -145,7 +145,7 @@ const contradicting = (network: string): Alert => ({
   kind: "network",
   subject: `answers of ${network}`,
   message:
-    "A node tells other events of a transaction than stand in its block: nothing is booked until its answers agree.",
+    "A node reports different events for a transaction than for its block: nothing is booked until its answers agree.",
 });
 
 export const placeOf = ({ first_block }: Network, known: FollowerRow | null) =>

@@ -20,6 +20,6 @@ export async function noteLag({ db }: Deps, network: string): Promise<void> {
 function lost(standing: NetworkStanding, now: number): Alert {
   const { network } = standing;
   const seconds = lagSeconds(standing, now);
-  const since = seconds === null ? "was never read to its head" : `was read to its head last ${seconds} seconds ago`;
+  const since = seconds === null ? "was never read to its head" : `was last read to its head ${seconds} seconds ago`;
   return { kind: "follower_lag", subject: network, message: `The network ${since}: it takes no new payment intents.` };
 }

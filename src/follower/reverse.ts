@@ -159,5 +159,5 @@ function escrowStatements(
 const reversed = ({ transactionId, network, blockNumber }: TransactionRow): Alert => ({
   kind: "settlement_reversed",
   subject: `${transactionId} on ${network}`,
-  message: `The chain has no such settlement in block ${blockNumber} (any more): it is reversed, and facilitated anew where its payment comes back.`,
+  message: `The chain has no such settlement in block ${blockNumber} (any more): it is reversed, and facilitated again if its payment returns.`,
 });

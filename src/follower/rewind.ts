@@ -128,17 +128,17 @@ const distinct = (vaults: readonly VaultRef[]): VaultRef[] => [
 const reorganised = (network: string, lines: number): Alert => ({
   kind: "chain_reorganised",
   subject: `ledger on ${network}`,
-  message: `Blocks that were booked are gone, and with them ${lines} movements of vaults; what came back is booked anew.`,
+  message: `Booked blocks are gone, and with them ${lines} movements of vaults; movements that returned are booked again.`,
 });
 
 const unread = (network: string, rereadFor: string): Alert => ({
   kind: "network",
   subject: `blocks of ${rereadFor} on ${network}`,
-  message: "A node tells another thing of it than the ledger: its blocks are read anew, and all that was booked since.",
+  message: "A node's report differs from the ledger: these blocks are read again, with everything booked since.",
 });
 
 const beyondNotes = (network: string): Alert => ({
   kind: "chain_reorganised",
   subject: `follower on ${network}`,
-  message: "The chain has none of the blocks that were booked: the node tells of another chain, and nothing is booked.",
+  message: "The chain has none of the booked blocks: the node reports another chain, and nothing is booked.",
 });

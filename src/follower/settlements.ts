@@ -147,13 +147,13 @@ function isAsRecorded(network: Network, transaction: TransactionRow, reading: Se
 const disagreeing = ({ transactionId, network }: TransactionRow) => ({
   kind: "network" as const,
   subject: `${transactionId} on ${network}`,
-  message: "The two nodes say different things of a facilitated settlement: it is compared again until they agree.",
+  message: "The two nodes disagree on a facilitated settlement: it is compared again until they agree.",
 });
 
 const unlined = ({ transactionId, network, blockNumber }: TransactionRow) => ({
   kind: "network" as const,
   subject: `the line of ${transactionId} on ${network}`,
-  message: `The chain has the settlement in block ${blockNumber}, and the ledger, which has gone on too far, has no line of it.`,
+  message: `The chain has the settlement in block ${blockNumber}, but the ledger has no line of it and has advanced too far to add one.`,
 });
 
 /** Counts what a vault lacked when its settlement was facilitated, now that its line says that the vault got it. */

@@ -117,13 +117,13 @@ const otherWallet = (
   kind: "operational_wallet",
   subject: `${did} on ${network}`,
   message:
-    `Since block ${blockNumber} (${txHash}) the contract pays ${operationalWallet}, which no market of this provider asks for; the service has ` +
-    `${registered}. ${whoseWord(confirmedBy, confirmed)} Its markets wait until they ask for it, or until the contract has theirs.`,
+    `Since block ${blockNumber} (${txHash}) the contract pays ${operationalWallet}, which no market of this provider requests; the service has ` +
+    `${registered}. ${whoseWord(confirmedBy, confirmed)} The provider's markets wait until they request it, or until the contract has theirs.`,
 });
 
 const whoseWord = (confirmedBy: string | null, confirmed: boolean): string =>
   confirmed
-    ? `${confirmedBy}, a wallet of the provider, named it itself: what is paid to it counts.`
+    ? `${confirmedBy}, a wallet of the provider, made the change: payments to the new wallet count.`
     : confirmedBy === null
-      ? "No wallet confirmed it: it came through the authority, so if this service did not ask for it, the registrar's key may be in other hands."
-      : `${confirmedBy} confirmed it, which is no wallet of the provider that the service knows.`;
+      ? "No wallet confirmed it: it came through the authority, so if this service did not request it, the registrar's key may be compromised."
+      : `${confirmedBy} confirmed it, which is not a known wallet of the provider.`;

@@ -47,6 +47,6 @@ it("counts payments to any of 110 named wallets, and none that these wallets pay
   ]);
   const [{ message }] = await rows("select message from alerts where subject = ?", `${provider.did} on ${NETWORK}`);
   expect(message).toContain(`the contract pays ${NAMED.at(-1)}`);
-  expect(message).toContain(`${NAMED.at(-2)}, a wallet of the provider, named it itself`);
+  expect(message).toContain(`${NAMED.at(-2)}, a wallet of the provider, made the change`);
   expectStatus(await asProvider(world, { provider, consumer, intent: bought, tx }), 200);
 });

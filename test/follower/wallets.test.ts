@@ -192,7 +192,7 @@ describe("a wallet that was not requested", () => {
     await minute(did);
     const [{ message }] = await rows("select message from alerts where subject = ?", `${did} on ${LAB}`);
     expect(message).toContain(`pays ${X}`);
-    expect(message).toContain(`the service has ${A}. ${A}, a wallet of the provider, named it itself`);
+    expect(message).toContain(`the service has ${A}. ${A}, a wallet of the provider, made the change`);
     const waits = { status: "PROVISIONING", operational_wallet: A, reason: "other_wallet" };
     expect(await shown(did)).toMatchObject({ ...waits, pending_wallet: { operational_wallet: A } });
     expect((await escrowOf(did)).operational_wallet).toBe(A);

@@ -163,7 +163,7 @@ describe("a follower that lags", () => {
     const [alert, ...others] = await alertsOf("follower_lag");
     expect(others).toEqual([]);
     expect(alert).toMatchObject({ subject: LAB, seen: 2 });
-    expect(alert.message).toMatch(/^The network was read to its head last \d+ seconds ago: it takes no new/);
+    expect(alert.message).toMatch(/^The network was last read to its head \d+ seconds ago: it takes no new/);
     expect(refusedFor(await open())).toEqual(closedFor("lag"));
     await followed();
     expectStatus(await open(), 201);
