@@ -253,25 +253,25 @@ function parseVolume({ EVENTS_A_DAY, EVENT_MEGABYTES_A_DAY }: Env): Config["volu
 /** `sandbox=1,production=2`: both environments, each once and at least 1. */
 function parsePerEnvironment(name: string, text: string): Record<Environment, number> {
   const [, sandbox, production] = /^sandbox=([1-9]\d{0,8}),production=([1-9]\d{0,8})$/.exec(text) ?? [];
-  if (sandbox === undefined || production === undefined) throw new Error(`${name} is not sandbox=…,production=…`);
+  if (sandbox === undefined || production === undefined) throw new Error(`${name} must be sandbox=…,production=…`);
   return { sandbox: Number(sandbox), production: Number(production) };
 }
 
 function parseCount(name: string, text: string, least = 0): number {
-  if (!/^\d{1,6}$/.test(text)) throw new Error(`${name} is no number`);
+  if (!/^\d{1,6}$/.test(text)) throw new Error(`${name} is not a number`);
   if (Number(text) < least) throw new Error(`${name} is less than ${least}`);
   return Number(text);
 }
 
 /** Whole units of any currency, with at most two decimals. */
 function parseUnits(name: string, text: string): string {
-  if (!/^\d{1,9}(\.\d{1,2})?$/.test(text)) throw new Error(`${name} is no amount`);
+  if (!/^\d{1,9}(\.\d{1,2})?$/.test(text)) throw new Error(`${name} is not an amount`);
   return text;
 }
 
 function parseAttestationProof(text: string): Config["attestationProof"] {
   if (text === "required" || text === "optional") return text;
-  throw new Error("ATTESTATION_PROOF is neither required nor optional");
+  throw new Error("ATTESTATION_PROOF must be required or optional");
 }
 
 /** An empty text means that there is no status page. */
@@ -279,5 +279,5 @@ function parseStatusPage(text: string): string | null {
   if (text === "") return null;
   const url = URL.canParse(text) ? new URL(text) : null;
   if (url?.protocol === "https:" && url.username === "" && url.password === "") return url.href;
-  throw new Error("STATUS_PAGE_URL is neither empty nor an https URL");
+  throw new Error("STATUS_PAGE_URL must be empty or an https URL");
 }

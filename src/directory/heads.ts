@@ -53,6 +53,6 @@ async function signHead(deps: Deps, environment: Environment): Promise<Recorded>
 
 export async function getDirectoryHead(call: ManagementCall, { seq }: HeadQuery): Promise<DirectoryHead> {
   const { head } = await call.read({ head: findHead(call.db, call.environment, seq) }, REAL_TIME);
-  if (!head) throw new ServiceError("not_found", { message: "No head has been signed that far yet." });
+  if (!head) throw new ServiceError("not_found", { message: "No such head has been signed yet." });
   return toHeadView(head);
 }

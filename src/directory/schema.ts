@@ -9,7 +9,7 @@ import { economicRole, instantInput, pageQuery, placeOrInstant, tier, wholeNumbe
 export const ENTRY_STATUSES = ["ACTIVE", "SUSPENDED", "REVOKED", "TERMINATED"] as const;
 export type EntryStatus = (typeof ENTRY_STATUSES)[number];
 
-const TOO_MANY = { params: { code: "too_long" }, message: `Must name at most ${DIRECTORY_TERMS_MAX}.` };
+const TOO_MANY = { params: { code: "too_long" }, message: `Must name at most ${DIRECTORY_TERMS_MAX} values.` };
 
 /** A comma-separated list, each word once. */
 const words = (form: RegExp, message: string) =>

@@ -6,7 +6,7 @@ import type { Deprecation } from "./route.ts";
 export function deprecationHeaders({ since, sunset, link }: Deprecation): Record<string, string> {
   const begins = instantOf(since);
   if (sunset !== undefined && instantOf(sunset) < begins) throw new Error(`the sunset ${sunset} is before ${since}`);
-  if (link !== undefined && /[<>\s]/.test(link)) throw new Error(`the link ${link} is no URL`);
+  if (link !== undefined && /[<>\s]/.test(link)) throw new Error(`the link ${link} is not a URL`);
   return {
     Deprecation: `@${Math.floor(begins / SECOND_MS)}`,
     ...(sunset !== undefined && { Sunset: new Date(sunset).toUTCString() }),

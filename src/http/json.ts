@@ -58,7 +58,7 @@ async function* inTime(body: ReadableStream<Uint8Array>, seconds: number): Async
 
 /** The client is gone, which is not a failure of the service. */
 function brokenOff(): never {
-  throw unreadable("The body broke off.");
+  throw unreadable("The body is incomplete.");
 }
 
 function enlarged(bytes: Uint8Array, length: number): Uint8Array<ArrayBuffer> {
@@ -122,7 +122,7 @@ function parseNumbers(text: string, money: readonly Path[]): ParsedJson {
     text,
     function receive(this: unknown, key: string, value: unknown, context?: Source) {
       if (!key.isWellFormed() || (typeof value === "string" && !value.isWellFormed()))
-        throw unreadable("The body holds half a surrogate pair.");
+        throw unreadable("The body contains half a surrogate pair.");
       if (typeof value !== "number") return value;
       const { source = String(value) } = context ?? {};
       if (names.has(key)) sources.set(this, (sources.get(this) ?? new Map<string, string>()).set(key, source));
@@ -132,7 +132,7 @@ function parseNumbers(text: string, money: readonly Path[]): ParsedJson {
   );
   const numbers = writeMoneyAsText(body, money, sources);
   for (const ofHolder of sources.values()) for (const source of ofHolder.values()) isKept &&= isDouble(source);
-  if (!isKept) throw unreadable("The body holds a number that is too large or has too many digits.");
+  if (!isKept) throw unreadable("The body contains a number that is too large or has too many digits.");
   return { body, identity: numbers.length === 0 ? body : { body, numbers } };
 }
 
@@ -176,6 +176,6 @@ function refuseDuplicate(keys: Set<string>, literal: string): void {
   } catch {
     throw unreadable("The body is not valid JSON.");
   }
-  if (keys.has(key)) throw unreadable(`An object of the body names the key ${literal.slice(0, 100)} twice.`);
+  if (keys.has(key)) throw unreadable(`An object in the body has the key ${literal.slice(0, 100)} twice.`);
   keys.add(key);
 }

@@ -65,7 +65,7 @@ export function parseMultipart(body: Bytes, contentType: string | null): Part[] 
     if (body[at] === DASH && body[at + 1] === DASH) break;
     if (parts.length === PARTS_MAX) throw broken(`The form has more than ${PARTS_MAX} parts.`);
     const start = lineEnd(body, at);
-    if (start === null) throw broken("A boundary is followed by something else.");
+    if (start === null) throw broken("A boundary is not followed by a line break.");
     const end = nextDelimiter(body, delimiter, start - 2);
     if (end === null) throw broken("The body ends before its last boundary.");
     parts.push(partOf(body, start, end));
@@ -113,7 +113,7 @@ function partOf(body: Bytes, start: number, end: number): Part {
     if (headers === undefined) throw broken("The headers of a part are not UTF-8.");
     return { ...namesIn(headers), bytes: body.subarray(Math.min(at + 4, end), end) };
   }
-  throw broken("A part has no end of its headers.");
+  throw broken("The headers of a part have no end.");
 }
 
 // ---- Headers -------------------------------------------------------------------------------------------------------------
@@ -123,7 +123,7 @@ function boundaryOf(contentType: string | null): string {
   if (rest === undefined) throw broken("The body must be sent as Content-Type: multipart/form-data.");
   const boundary = parametersIn(rest).get("boundary") ?? "";
   if (!/^[\w'()+,./:=? -]{0,69}[\w'()+,./:=?-]$/.test(boundary)) {
-    throw broken("The Content-Type names no boundary, or one of another form than RFC 2046 gives it.");
+    throw broken("The Content-Type has no boundary, or one that RFC 2046 does not allow.");
   }
   return boundary;
 }

@@ -26,7 +26,7 @@ function keyOfPage() {
 const say = (text) => {
   status.textContent = text;
 };
-const reasonOf = ({ field_errors: faults = [], message = "It failed." }) =>
+const reasonOf = ({ field_errors: faults = [], message = "The request failed." }) =>
   faults.length > 0 ? faults.map((fault) => fault.message).join(" ") : message;
 const valueAt = (answer, path) => path.split(".").reduce((value, name) => value?.[name], answer);
 
@@ -84,7 +84,7 @@ async function sendRefusal() {
   }
   leave();
   form.hidden = true;
-  say("Thank you. The link counts no more.");
+  say("Thank you. The link no longer works.");
 }
 
 async function press(event, act) {

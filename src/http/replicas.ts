@@ -7,7 +7,7 @@ import type { Route } from "./route.ts";
 
 export const replicaConfiguration = memoizeBy(({ READ_REPLICAS }: Env): boolean => {
   if (READ_REPLICAS === "on" || READ_REPLICAS === "off") return READ_REPLICAS === "on";
-  throw new Error("READ_REPLICAS is neither on nor off");
+  throw new Error("READ_REPLICAS must be on or off");
 });
 
 export const databaseFor = (route: Route, query: unknown, { db, env }: Deps): Database =>

@@ -188,7 +188,7 @@ export const httpUrl = z
   .max(2048)
   .refine(isHttpUrl, {
     params: { code: "invalid_format" },
-    message: "Must be an http or https URL whose host is written as it is resolved.",
+    message: "Must be an http or https URL whose host is in its canonical form.",
   })
   .register(z.globalRegistry, { id: "HttpUrl", format: "uri" });
 
@@ -220,7 +220,7 @@ export const fixedFieldRules =
   (raw: unknown): FieldError[] => {
     const given = typeof raw === "object" && raw !== null ? Object.keys(raw) : [];
     const fixed = given.filter((field) => field in view().shape && !(field in changed));
-    return fixed.map((field) => fieldError(field, "invalid_field", "Is not changed by this call."));
+    return fixed.map((field) => fieldError(field, "invalid_field", "This call cannot change this field."));
   };
 
 /** The valid fields of an object that may be faulty, for further checks in addition to the schema's faults. */

@@ -48,7 +48,7 @@ function bound(count: number | bigint, origin: string): string {
 
 /** A raw plus sign of a query becomes a space. */
 const lostPlus = (value: unknown): boolean => typeof value === "string" && / \d\d:?\d\d$/.test(value);
-const PLUS = " The plus sign of an offset is written as %2B in a query.";
+const PLUS = " Write the plus sign of an offset as %2B in a query.";
 
 /** A sentence with the schema's own bounds; undefined if the code's sentence is enough. */
 function fieldMessage(issue: Issue, value: unknown): string | undefined {

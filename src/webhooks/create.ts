@@ -22,7 +22,7 @@ export function addressFaults({ deps }: ManagementCall, url: string | undefined)
   const own = new URL(deps.config.issuer).hostname;
   const fault = judgeAddress(url, { local: isLocal(deps.env), own });
   if (fault !== null) return [fieldError("url", "invalid_value", fault)];
-  return hostIsAsWritten(url) ? [] : [fieldError("url", "invalid_format", "Must name its host as it is resolved.")];
+  return hostIsAsWritten(url) ? [] : [fieldError("url", "invalid_format", "Must name its host in its canonical form.")];
 }
 
 /** Reports these faults together with those of the other fields. */
@@ -34,7 +34,7 @@ export const precheckNew = (call: ManagementCall, { url }: Partial<WebhookInput>
 
 function limitFaults(count: number): FieldError[] {
   if (count < WEBHOOKS_MAX) return [];
-  const message = `An account has at most ${WEBHOOKS_MAX} endpoints in an environment.`;
+  const message = `An account can have at most ${WEBHOOKS_MAX} endpoints in an environment.`;
   return [fieldError("url", "invalid_value", message)];
 }
 

@@ -34,7 +34,7 @@ import { findById, noteReplay } from "./store.ts";
 
 const BOUND = {
   most: REPLAYS_A_DAY,
-  message: `An endpoint's events are replayed ${REPLAYS_A_DAY} times in 24 hours.`,
+  message: `An endpoint's events can be replayed at most ${REPLAYS_A_DAY} times in 24 hours.`,
 };
 
 type Since = ReplayInput["since"];

@@ -59,10 +59,9 @@ type Answered = {
 
 /** @throws Error if WEBHOOK_RESOLVER is neither empty nor a URL, or WEBHOOK_LOOPBACK is neither on nor off */
 export function checkResolver({ WEBHOOK_RESOLVER, WEBHOOK_LOOPBACK }: Env): unknown {
-  if (WEBHOOK_LOOPBACK !== "on" && WEBHOOK_LOOPBACK !== "off")
-    throw new Error("WEBHOOK_LOOPBACK is neither on nor off");
+  if (WEBHOOK_LOOPBACK !== "on" && WEBHOOK_LOOPBACK !== "off") throw new Error("WEBHOOK_LOOPBACK must be on or off");
   if (WEBHOOK_RESOLVER === "") return null;
   const url = URL.canParse(WEBHOOK_RESOLVER) ? new URL(WEBHOOK_RESOLVER) : null;
   if (url?.protocol === "https:" || (url?.protocol === "http:" && url.hostname === "127.0.0.1")) return url;
-  throw new Error("WEBHOOK_RESOLVER is neither empty nor an https URL");
+  throw new Error("WEBHOOK_RESOLVER must be empty or an https URL");
 }

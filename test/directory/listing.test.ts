@@ -268,7 +268,7 @@ describe("refusals", () => {
   });
 
   it.each([
-    ["updated_since=2026-01-01T00:00:00+00:00", "The plus sign of an offset is written as %2B in a query."],
+    ["updated_since=2026-01-01T00:00:00+00:00", "Write the plus sign of an offset as %2B in a query."],
     ["min_agent_rating=1.0000000000001", "Must be at most 1."],
     ["limit=12345678901", "Must be at most 100."],
   ])("?%s names the remedy", async (query, hint) => {

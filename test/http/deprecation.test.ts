@@ -66,8 +66,8 @@ describe("a deprecated route", () => {
     ["no instant", { since: "soon" }, "soon is no instant"],
     ["an instant without a zone", { since: "2026-11-01T12:00:00" }, "is no instant"],
     ["an end before its beginning", { since: "2026-11-01", sunset: "2026-10-31" }, "is before"],
-    ["a link that would break the header", { since: "2026-11-01", link: "/docs>; rel=next" }, "is no URL"],
-  ])("with %s fails at the start", (_name, deprecated: Deprecation, message) => {
+    ["a link that would break the header", { since: "2026-11-01", link: "/docs>; rel=next" }, "is not a URL"],
+  ])("with %s fails the start", (_name, deprecated: Deprecation, message) => {
     expect(() => createApp(world.deps, [oldList(deprecated)])).toThrow(message);
   });
 });

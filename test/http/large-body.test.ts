@@ -77,7 +77,7 @@ describe("the body of an upload that does not arrive", () => {
   it("is refused as a fault of the client when it breaks off", async () => {
     const body = new ReadableStream({ start: (controller) => controller.error(new Error("Network connection lost.")) });
     const limit = { maxBytes: 1_000, tooLarge: () => new Error("too large") as never, seconds: 5 };
-    const refusal = expect.objectContaining({ code: "invalid_request", message: "The body broke off." });
+    const refusal = expect.objectContaining({ code: "invalid_request", message: "The body is incomplete." });
     await expect(readBody(new Request(ISSUER, { method: "POST", body }), limit)).rejects.toEqual(refusal);
   });
 

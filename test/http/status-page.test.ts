@@ -38,7 +38,7 @@ describe("STATUS_PAGE_URL", () => {
       await waitOnExecutionContext(context);
       const logged = String(log.mock.calls);
       log.mockRestore();
-      expect([status, logged]).toEqual([500, expect.stringContaining("STATUS_PAGE_URL is neither empty nor")]);
+      expect([status, logged]).toEqual([500, expect.stringContaining("STATUS_PAGE_URL must be empty or")]);
     },
   );
 });

@@ -171,7 +171,7 @@ describe("the message of a fault states what is expected", () => {
   it("names the position in a body that cannot be read", async () => {
     const ask = async (rawBody: string) => (await world.call("POST", "/v1/principals", { rawBody })).body.message;
     expect(await ask('{"a": 1,\n "b" 2}')).toBe("The body is not valid JSON: see line 2 column 6.");
-    expect(await ask('{"a": 1, "a": 2}')).toBe('An object of the body names the key "a" twice.');
+    expect(await ask('{"a": 1, "a": 2}')).toBe('An object in the body has the key "a" twice.');
   });
 });
 

@@ -85,10 +85,10 @@ it("does not count a resolver that does not answer as a failure of the receiver:
 });
 
 it.each([
-  [{ WEBHOOK_RESOLVER: "dns" }, "WEBHOOK_RESOLVER is neither"],
-  [{ WEBHOOK_RESOLVER: "http://resolver.example.com/" }, "WEBHOOK_RESOLVER is neither"],
-  [{ WEBHOOK_LOOPBACK: "yes" }, "WEBHOOK_LOOPBACK is neither"],
-])("refuses the configuration %j", (vars, message) => {
+  [{ WEBHOOK_RESOLVER: "dns" }, "WEBHOOK_RESOLVER must be"],
+  [{ WEBHOOK_RESOLVER: "http://resolver.example.com/" }, "WEBHOOK_RESOLVER must be"],
+  [{ WEBHOOK_LOOPBACK: "yes" }, "WEBHOOK_LOOPBACK must be"],
+])("a configuration of %j is refused", (vars, message) => {
   expect(() => checkResolver({ ...world.deps.env, ...vars })).toThrow(message);
 });
 

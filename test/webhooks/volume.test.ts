@@ -283,10 +283,10 @@ describe("GET /v1/operator/platforms/{platform_id}/usage", () => {
 
 describe("the configuration of the volume", () => {
   it.each([
-    [{ EVENTS_A_DAY: "50000" }, "EVENTS_A_DAY is not sandbox=…,production=…"],
-    [{ EVENTS_A_DAY: "sandbox=0,production=1" }, "EVENTS_A_DAY is not sandbox=…,production=…"],
-    [{ EVENT_MEGABYTES_A_DAY: "production=1,sandbox=1" }, "EVENT_MEGABYTES_A_DAY is not sandbox=…,production=…"],
-  ])("refuses %j", (vars, message) => {
+    [{ EVENTS_A_DAY: "50000" }, "EVENTS_A_DAY must be sandbox=…,production=…"],
+    [{ EVENTS_A_DAY: "sandbox=0,production=1" }, "EVENTS_A_DAY must be sandbox=…,production=…"],
+    [{ EVENT_MEGABYTES_A_DAY: "production=1,sandbox=1" }, "EVENT_MEGABYTES_A_DAY must be sandbox=…,production=…"],
+  ])("%j is refused", (vars, message) => {
     expect(() => buildDeps({ ...env, ...vars }, ISSUER)).toThrow(message);
   });
 });
