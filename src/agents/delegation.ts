@@ -36,7 +36,9 @@ export function delegationFaults(
     faults.push(fieldError("delegated_by", "invalid_value", "The delegator is not ACTIVE."));
   }
   if (agent.delegators.length + 1 > DELEGATION_DEPTH_MAX) {
-    faults.push(fieldError("delegated_by", "invalid_value", `A delegation is at most ${DELEGATION_DEPTH_MAX} deep.`));
+    faults.push(
+      fieldError("delegated_by", "invalid_value", `A delegation can be at most ${DELEGATION_DEPTH_MAX} deep.`),
+    );
   }
   const wider = scope === undefined ? [] : exceeding(scope, agent);
   return [...faults, ...wider.map((field) => fieldError(`scope.${field}`, "scope_exceeds_delegator"))];

@@ -59,7 +59,7 @@ export function scopeFaults(role: EconomicRole, scope: Fields, prefix: string, w
     if (given(scope, field)) faults.push(fieldError(`${prefix}${field}`, "field_not_allowed_for_role"));
   }
   if (scope["authorized_markets"] !== undefined) {
-    const message = "Markets are opened through POST /v1/agents/{did}/scope/authorized_markets.";
+    const message = "Open markets through POST /v1/agents/{did}/scope/authorized_markets.";
     faults.push(
       sells(role)
         ? fieldError(`${prefix}authorized_markets`, "invalid_field", message)

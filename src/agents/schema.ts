@@ -45,7 +45,7 @@ const word = () =>
   normalized("NFC", WORD_MAX_CHARS)
     .min(1, { abort: true })
     .max(WORD_MAX_CHARS, { abort: true })
-    .regex(/^[^,]*$/, { abort: true, error: "Must not contain a comma: lists are written with it." })
+    .regex(/^[^,]*$/, { abort: true, error: "Must not contain a comma, which separates the items of a list." })
     .superRefine((value, context) => {
       const fault = value === value.trim() ? nameFault(value) : "Must not begin or end with a space.";
       if (fault !== null) context.addIssue({ code: "custom", params: { code: "invalid_format" }, message: fault });

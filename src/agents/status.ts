@@ -173,7 +173,7 @@ function moveOf({ agent, principal }: AidSource, trigger: AgentTrigger, now: num
   const repeated = moved.ok && moved.move.from === moved.move.to && isOwn(agent);
   if (moved.ok && !repeated) return moved.move;
   const code = moved.ok ? "invalid_status" : moved.code;
-  const message = `The agent is ${shown.status}: that does not permit this.`;
+  const message = `The agent is ${shown.status}, which does not permit this.`;
   throw new ServiceError(code, { detail: shown, ...(code === "invalid_status" && { message }) });
 }
 

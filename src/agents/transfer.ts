@@ -128,7 +128,7 @@ function refuseDelegation({ agent }: AidSource, delegates: readonly { readonly d
   const [delegator] = agent.delegators;
   if (delegator === undefined && delegates.length === 0) return;
   throw new ServiceError("invalid_status", {
-    message: "The agent's delegator and its delegates are of its present principal.",
+    message: "The agent has a delegator or delegates, which belong to its current principal.",
     detail: {
       status: agent.status,
       ...(delegator !== undefined && { delegator }),

@@ -39,7 +39,7 @@ export async function getAid(call: PublicCall, did: string, { version, revision 
   return serveFixed({ content: signed.content, proof: signed.proof }, `r${revision}`);
 }
 
-const movedOn = () => new ServiceError("not_found", { message: "The document has moved on to another revision." });
+const movedOn = () => new ServiceError("not_found", { message: "The document has another revision now." });
 
 async function getVersion(call: PublicCall, did: string, version: number): Promise<ServedAid> {
   const { earlier } = await call.read({ earlier: findAidVersion(call.db, did, version) });

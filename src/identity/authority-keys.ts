@@ -56,7 +56,7 @@ export function faultsOfKeys(named: readonly NamedKey[], seen: readonly SeenKey[
     .flatMap((key) => {
       const until = droppableFrom(key);
       if (until === null || until <= now) return [];
-      return [{ kid: key.kid, message: `missing: certificates under it may end as late as ${toIso(until)}.` }];
+      return [{ kid: key.kid, message: `missing: certificates under it may be valid until ${toIso(until)}.` }];
     });
   const begins = named.filter(({ use }) => use === "signing").flatMap(({ kid }) => tooEarly(kid, named, seen, now));
   return [...missing, ...begins];

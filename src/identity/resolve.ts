@@ -12,9 +12,9 @@ export const RESOLUTION_ERRORS = {
   INVALID_DID: { status: 400, title: "The text is not a DID." },
   INVALID_DID_URL: { status: 400, title: "The text is not a DID URL." },
   INVALID_OPTIONS: { status: 400, title: "An option has a wrong value." },
-  NOT_FOUND: { status: 404, title: "The DID or the DID URL leads nowhere." },
+  NOT_FOUND: { status: 404, title: "The DID or the DID URL was not found." },
   REPRESENTATION_NOT_SUPPORTED: { status: 406, title: "None of the accepted media types is offered." },
-  METHOD_NOT_SUPPORTED: { status: 501, title: "This resolver resolves did:aeap alone." },
+  METHOD_NOT_SUPPORTED: { status: 501, title: "This resolver resolves only did:aeap." },
   FEATURE_NOT_SUPPORTED: { status: 501, title: "This resolver does not have the option." },
 } as const;
 
@@ -51,8 +51,8 @@ export function readAsked(identifier: string, query: Iterable<readonly [string, 
   const url = parseDidUrl(identifier);
   if (!url) {
     throw /[/?#]/.test(identifier)
-      ? new ResolutionError("INVALID_DID_URL", "It breaks the grammar of DID Core, section 3.2.")
-      : new ResolutionError("INVALID_DID", "It breaks the grammar of DID Core, section 3.1.");
+      ? new ResolutionError("INVALID_DID_URL", "The text breaks the grammar of DID Core, section 3.2.")
+      : new ResolutionError("INVALID_DID", "The text breaks the grammar of DID Core, section 3.1.");
   }
   const parameters = new Map<string, string>();
   for (const [name, value] of [...new URLSearchParams(url.query ?? ""), ...query]) {
@@ -81,8 +81,9 @@ const OPTIONS: ReadonlyMap<string, RegExp> = new Map([
 const NOT_SUPPORTED: ReadonlyMap<string, RegExp> = new Map([["versionTime", SECOND]]);
 
 function judge({ url: { did, method }, parameters }: Asked): void {
-  if (method !== "aeap") throw new ResolutionError("METHOD_NOT_SUPPORTED", `did:${method} is another method.`);
-  if (!isDid(did)) throw new ResolutionError("INVALID_DID", "A did:aeap ends with a lower-case UUID of version 4.");
+  if (method !== "aeap")
+    throw new ResolutionError("METHOD_NOT_SUPPORTED", `This resolver does not resolve did:${method}.`);
+  if (!isDid(did)) throw new ResolutionError("INVALID_DID", "A did:aeap must end with a lower-case UUID of version 4.");
   for (const [name, value] of parameters) {
     const syntax = OPTIONS.get(name) ?? NOT_SUPPORTED.get(name) ?? ASCII;
     if (!syntax.test(value)) throw new ResolutionError("INVALID_OPTIONS", `The value of ${name} is malformed.`);
@@ -122,7 +123,7 @@ const servicesOf = (document: DidDocument): readonly Service[] => ("service" in 
 function selectService(document: DidDocument, url: DidUrl, parameters: Asked["parameters"]) {
   const [wanted, type, reference] = ["service", "serviceType", "relativeRef"].map((name) => parameters.get(name));
   if (wanted === undefined && type === undefined)
-    throw new ResolutionError("INVALID_OPTIONS", "A relativeRef belongs to a service or a serviceType.");
+    throw new ResolutionError("INVALID_OPTIONS", "A relativeRef needs a service or a serviceType.");
   const names = ({ id }: Service) => [id, `#${id.split("#")[1]}`, id.split("#")[1]];
   const service = servicesOf(document).filter(
     (one) => (wanted === undefined || names(one).includes(wanted)) && (type === undefined || one.type === type),

@@ -26,6 +26,6 @@ export type TierWarning = {
 export function tierWarnings(role: EconomicRole, principal: Attested): TierWarning[] {
   const [attested, required] = [attestedTier(principal), lowestTier(role)];
   if (tierRank(attested) >= tierRank(required)) return [];
-  const message = `The principal is attested at ${attested}, and a ${role} needs ${required}: it must not transact until that is attested.`;
+  const message = `The principal is attested at ${attested}, but a ${role} needs ${required}: the agent must not transact until that tier is attested.`;
   return [{ code: "attestation_tier_below_role", message, attested_tier: attested, required_tier: required }];
 }

@@ -85,7 +85,13 @@ async function namedFaults(
     ...takenBack,
     ...(verifier.status === "enabled"
       ? []
-      : [fieldError(`${at}verifier_id`, "invalid_value", "The Verifier is disabled: it attests nothing new.")]),
+      : [
+          fieldError(
+            `${at}verifier_id`,
+            "invalid_value",
+            "The Verifier is disabled: its new attestations are not accepted.",
+          ),
+        ]),
     ...(unproven === null ? [] : [fieldError(`${at}proof`, "invalid_value", unproven)]),
   ];
 }

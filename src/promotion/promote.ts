@@ -82,7 +82,7 @@ export async function promoteAgent(
 /** The sandbox key finds the agent, but cannot promote it. */
 function refuseSandboxCall({ environment }: ManagementCall): void {
   if (environment === "production") return;
-  const message = "A promotion takes the production key, or a session with Service-Environment: production.";
+  const message = "A promotion needs the production key, or a session with Service-Environment: production.";
   throw new ServiceError("environment_mismatch", { message, detail: { environment } });
 }
 
@@ -229,7 +229,7 @@ function shownOf({ agent, principal }: AidSource, now: number): Shown {
 function refuseInactive(before: AidSource, now: number): void {
   const shown = shownOf(before, now);
   if (shown.status === "ACTIVE" && before.certificate !== null) return;
-  const message = `The agent is ${shown.status}: only an ACTIVE one is promoted.`;
+  const message = `The agent is ${shown.status}: only an ACTIVE one can be promoted.`;
   throw new ServiceError("invalid_status", { message, detail: shown });
 }
 
@@ -237,7 +237,7 @@ function refuseInactive(before: AidSource, now: number): void {
 function refuseOpen({ disputesOpen }: AgentRow, { keepsBack }: Facts, { intents, tasks }: Facts["open"]): void {
   const disputes = Math.max(disputesOpen, keepsBack ? 1 : 0);
   if (intents + tasks + disputes === 0) return;
-  const message = "The agent has something open in the sandbox, which has to end first.";
+  const message = "The agent's open intents, tasks and disputes in the sandbox have to end first.";
   throw new ServiceError("invalid_status", { message, detail: { open: { intents, tasks, disputes } } });
 }
 
@@ -251,7 +251,7 @@ function refuseLeftBehind(delegator: Facts["delegator"]): void {
 function nextPrincipal({ principal, delegator }: Facts, now: number): PrincipalRow {
   if (!principal) throw validationError([fieldError("principal_id", "not_found")]);
   if (delegator && delegator.principalId !== principal.principalId) {
-    const message = "The agent's delegator is of another principal.";
+    const message = "The agent's delegator belongs to another principal.";
     throw new ServiceError("invalid_status", {
       message,
       detail: { delegator: delegator.did, principal_id: delegator.principalId },
@@ -276,12 +276,12 @@ function refuseWithoutMarket({ agent, markets }: AidSource): void {
 function refusePromoted(before: AidSource, named: string | undefined, now: number): void {
   const shown = shownOf(before, now);
   if (shown.status !== "FUNDING") {
-    const message = `The agent is in production, ${shown.status}.`;
+    const message = `The agent is already in production: it is ${shown.status}.`;
     throw new ServiceError("invalid_status", { message, detail: { environment: "production", ...shown } });
   }
   const { principalId } = before.agent;
   if (named === undefined || named === principalId) return;
-  const message = "The agent was promoted under another principal; POST /v1/agents/{did}/transfer moves it.";
+  const message = "The agent was promoted under another principal; move it with POST /v1/agents/{did}/transfer.";
   throw new ServiceError("invalid_status", { message, detail: { principal_id: principalId } });
 }
 

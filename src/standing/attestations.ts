@@ -88,7 +88,9 @@ async function recordingFaults(
   return [
     ...attestationFaults(input, environment, now, ""),
     ...(await verifierFaults(input, person, judging, call, "")),
-    ...(had ? [fieldError("attestation_id", "invalid_value", "The principal has had this attestation.")] : []),
+    ...(had
+      ? [fieldError("attestation_id", "invalid_value", "This attestation was already recorded for the principal.")]
+      : []),
   ];
 }
 

@@ -187,8 +187,8 @@ const changed = (before: PrincipalRow, set: Set, now: number): PrincipalRow => (
 function refusalOf(principal: PrincipalRow, now: number): ServiceError {
   const { status, status_reason } = toPrincipalView(principal, now);
   const message = principal.platformStopped
-    ? "The platform has suspended the principal already."
-    : `The principal is ${status}, and not by its platform: that does not permit this.`;
+    ? "The platform has already suspended the principal."
+    : `The principal is ${status}, and its platform has not suspended it: this is not permitted.`;
   return new ServiceError("invalid_status", { detail: { status, status_reason }, message });
 }
 

@@ -49,7 +49,7 @@ const become = (did: string, status: string, of = world) =>
 const WARNING = {
   code: "attestation_tier_below_role",
   message:
-    "The principal is attested at TIER_1, and a PROVIDER needs TIER_2: it must not transact until that is attested.",
+    "The principal is attested at TIER_1, but a PROVIDER needs TIER_2: the agent must not transact until that tier is attested.",
   attested_tier: "TIER_1",
   required_tier: "TIER_2",
 };

@@ -201,7 +201,7 @@ describe("suspending a principal", () => {
     const again = await act(principalId, "suspend");
     expect(outcome(again)).toEqual([409, "invalid_status"]);
     expect([again.body.message, again.body.detail]).toEqual([
-      "The platform has suspended the principal already.",
+      "The platform has already suspended the principal.",
       { status: "SUSPENDED", status_reason: "platform" },
     ]);
     expectStatus(await act(principalId, "close"), 200);
