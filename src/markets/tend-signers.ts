@@ -54,7 +54,7 @@ function alertsOf(
   const late = oldestSentAt !== null && Date.now() > oldestSentAt + WAITING_TOO_LONG_MS;
   const low = balance < leastGasOf(configured) || reason === "insufficient_gas";
   const because =
-    reason === "fee_above_bound" ? "the network's fees are above the configured bound" : "no block took them";
+    reason === "fee_above_bound" ? "the network's fees are above the configured bound" : "no block included them";
   return [
     ...(low ? [{ kind: "low_gas" as const, subject, message: `The account holds ${balance} wei.` }] : []),
     ...(late

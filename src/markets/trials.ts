@@ -51,10 +51,10 @@ function ofAccount({ db, deps }: ManagementCall, platformId: string, found: Know
   const total = (trials?.total ?? 0) + further;
   // The total never falls again, but an operator may raise its limit.
   if (total > inAll) {
-    const message = `An account registers ${inAll} providers on mainnets from the sandbox.`;
+    const message = `An account can register at most ${inAll} providers on mainnets from the sandbox.`;
     throw new ServiceError("rate_limited", { message, headers: { "Retry-After": String(DAY_MS / SECOND_MS) } });
   }
-  const message = `An account registers ${aDay} providers a day on mainnets from the sandbox.`;
+  const message = `An account can register at most ${aDay} providers a day on mainnets from the sandbox.`;
   const asks = withFurther(trials?.asks ?? null, further, now, { most: aDay, message });
   return putTrials(db, trials, { platformId, asks, total });
 }
@@ -64,7 +64,7 @@ function ofAll({ db, deps }: ManagementCall, { caller, together }: Known, counti
   if (caller.platformStatus === "ACCREDITED") return [];
   const most = deps.config.sandboxMainnet.togetherADay;
   const { further, now } = counting;
-  const message = `Accounts that are not accredited register ${most} providers a day on mainnets from the sandbox together.`;
+  const message = `Accounts that are not accredited can together register at most ${most} providers a day on mainnets from the sandbox.`;
   withFurther(together?.asks ?? null, further, now, { most, message, detail: { bound: "all_accounts" } });
   const from = Math.ceil((most * TOGETHER_ALERT_PERCENT) / 100);
   return [...countTogether(db, counting, most), raiseAlert(db, crowded(from, most), now, hasReached(from, counting))];
@@ -73,5 +73,5 @@ function ofAll({ db, deps }: ManagementCall, { caller, together }: Known, counti
 const crowded = (from: number, most: number): Alert => ({
   kind: "sandbox_registrations",
   subject: "all accounts that are not accredited",
-  message: `${from} providers were registered on mainnets from sandboxes within 24 hours. From ${most} on they are refused.`,
+  message: `${from} providers were registered on mainnets from sandboxes within 24 hours. From ${most} on, registrations are refused.`,
 });

@@ -9,7 +9,7 @@ type Asks = Pick<AgentRow, "walletAsks">;
 
 const BOUND = {
   most: WALLET_CHANGES_A_DAY,
-  message: `An agent changes its operational wallets ${WALLET_CHANGES_A_DAY} times in 24 hours.`,
+  message: `An agent can change its operational wallets at most ${WALLET_CHANGES_A_DAY} times in 24 hours.`,
 };
 
 /**

@@ -213,5 +213,5 @@ async function confirm(
 const undone = ({ config }: Deps, { network, subject: did }: OperationRow): Alert => ({
   kind: "chain_reorganised",
   subject: `${did} on ${networkNamed(config.networks, network).network}`,
-  message: "A reorganisation undid the provider's registration or threshold; it is being repeated.",
+  message: "A reorg undid the provider's registration or threshold; it is being repeated.",
 });

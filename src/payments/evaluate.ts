@@ -63,7 +63,7 @@ async function readFor(call: Asking, did: string, reads: Reads) {
 }
 
 function refuseOthers(call: AgentCall, did: string): void {
-  if (call.did !== did) throw new ServiceError("forbidden", { message: "An agent asks for itself." });
+  if (call.did !== did) throw new ServiceError("forbidden", { message: "An agent can ask only for itself." });
 }
 
 function checkView(check: OrderCheckView["check"], judgement: Judgement | undefined): OrderCheckView {

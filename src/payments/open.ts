@@ -118,7 +118,7 @@ function newIntentId(payer: string | null, now: number): string {
 /** A payment by the named payer always counts, so the payer must not be a wallet of the provider (FAC-22). */
 function refuseProvidersWallet(payer: string | null, { wallets }: Pick<AgentRow, "wallets">): void {
   if (!wallets.some(([wallet]) => wallet === payer)) return;
-  throw validationError([fieldError("payer", "invalid_value", "A wallet of the provider pays none of its intents.")]);
+  throw validationError([fieldError("payer", "invalid_value", "Must not be a wallet of the provider.")]);
 }
 
 /** The columns of an intent that has no payment, settlement or cancellation yet. */
@@ -141,7 +141,9 @@ export const UNPAID = {
 function refuseUncountable(spenders: readonly SpenderRow[], units: number): void {
   const counts = ({ spend }: SpenderRow) => spend.settled + spend.open - spend.expired + units <= BASE_UNITS_MAX;
   if (spenders.every(counts)) return;
-  throw validationError([fieldError("amount", "too_big", "The agent's total would be more than can be counted.")]);
+  throw validationError([
+    fieldError("amount", "too_big", "The agent's total would exceed the largest amount that can be counted."),
+  ]);
 }
 
 /** Bounds a provider's own intents, because each holds a part of the windows of the consumer and its delegators (PAY-6). */
@@ -152,11 +154,11 @@ function refuseProvidersShare(
 ): void {
   if (call.did === spenders[0]?.agent.did) return;
   if (spenders.some(({ agent }) => agent.intentsFrom === "self")) {
-    const message = "The consumer opens its intents itself.";
+    const message = "Only the consumer can open its intents.";
     throw new ServiceError("forbidden", { message, detail: { intents_from: "self" } });
   }
   if (opened >= PROVIDER_INTENTS_MAX) {
-    const message = `A provider has at most ${PROVIDER_INTENTS_MAX} intents of its own open for one consumer.`;
+    const message = `A provider can have at most ${PROVIDER_INTENTS_MAX} intents of its own open for one consumer.`;
     throw new ServiceError("invalid_status", { message, detail: { open: opened, limit: PROVIDER_INTENTS_MAX } });
   }
 }

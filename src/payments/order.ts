@@ -19,7 +19,7 @@ export function refuseStrangers(call: AgentCall, { consumerDid, providerDid }: P
   if (call.did === consumerDid || call.did === providerDid) return;
   throw new ServiceError("forbidden", message === undefined ? {} : { message });
 }
-export const OWN_ORDER = "An agent opens its own intents: it is the consumer_did or the provider_did.";
+export const OWN_ORDER = "An agent can open only its own intents, as the consumer_did or the provider_did.";
 
 type Payable = Pick<Order, "network" | "currency">;
 
@@ -43,7 +43,7 @@ export function orderFaults(config: Config, order: Proposed, found: { consumer: 
   if (providerDid !== undefined && !found.provider)
     faults.push(fieldError("provider_did", "not_found", "No such agent."));
   if (consumerDid !== undefined && consumerDid === providerDid) {
-    faults.push(fieldError("provider_did", "invalid_value", "Must be another agent than the consumer."));
+    faults.push(fieldError("provider_did", "invalid_value", "Must not be the consumer."));
   }
   return faults;
 }

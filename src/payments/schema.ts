@@ -23,7 +23,7 @@ export type IntentInput = z.infer<typeof intentInput>;
 export function payerFaults(raw: unknown): FieldError[] {
   const { data } = z.object({ payer: address }).safeParse(raw);
   if (data === undefined || isAddress(data.payer)) return [];
-  return [fieldError("payer", "invalid_value", "Its checksum (EIP-55) is wrong: a character is mistyped.")];
+  return [fieldError("payer", "invalid_value", "The address's checksum (EIP-55) is wrong: a character is mistyped.")];
 }
 
 export const evaluationInput = z

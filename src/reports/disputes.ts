@@ -23,7 +23,7 @@ async function getOwn(call: AgentCall, query: DisputeQuery): Promise<Page<Disput
   const { db, deps, did } = call;
   const { did: asked, ...filter } = filterOf(query);
   if (asked !== undefined && asked !== did) {
-    const message = "An agent lists its own disputes alone.";
+    const message = "An agent can list only its own disputes.";
     throw validationError([fieldError("did", "invalid_value", message)]);
   }
   const page = await askedPage(call, query, listingOf("own disputes", [did], filter));

@@ -27,7 +27,7 @@ async function getOwnTasks(call: AgentCall, query: AccountTaskQuery): Promise<Pa
   const { db, deps, did } = call;
   const { did: asked, role, ...filter } = filterOf(query);
   if (asked !== undefined && asked !== did) {
-    const message = "An agent lists its own tasks alone.";
+    const message = "An agent can list only its own tasks.";
     throw validationError([fieldError("did", "invalid_value", message)]);
   }
   const page = await askedPage(call, query, listingOf("own tasks", [did], { role, ...filter }));

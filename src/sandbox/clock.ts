@@ -120,16 +120,16 @@ const RETRY_SECONDS = 2;
 function offsetAfter({ seconds, to }: AdvanceInput, from: number, now: number): number {
   const offset = to === undefined ? from + (seconds ?? 0) * SECOND_MS : to - now;
   const field = to === undefined ? "seconds" : "to";
-  if (offset <= from) throw validationError([fieldError(field, "too_small", "The clock goes forward only.")]);
+  if (offset <= from) throw validationError([fieldError(field, "too_small", "The clock can only move forward.")]);
   if (offset <= OFFSET_MAX_MS) return offset;
-  const message = `The clock runs at most ${CLOCK_DAYS_MAX} days ahead of real time.`;
+  const message = `The clock can be at most ${CLOCK_DAYS_MAX} days ahead of real time.`;
   throw validationError([fieldError(field, "too_big", message)]);
 }
 
 /** Refuses a step of more than 30 days if too many rows would fall due at once. */
 async function refuseTooMuch(call: ManagementCall, { to }: AdvanceInput, step: number, sandbox: Sandbox) {
   if (step <= STEP_MAX_MS || (await countDue(call.deps, sandbox, CLOCK_DUE_MAX + 1)) <= CLOCK_DUE_MAX) return;
-  const message = `More than ${CLOCK_DUE_MAX} rows would fall due: move the clock by ${CLOCK_STEP_DAYS} days at most.`;
+  const message = `More than ${CLOCK_DUE_MAX} rows would fall due: move the clock by at most ${CLOCK_STEP_DAYS} days.`;
   throw validationError([fieldError(to === undefined ? "seconds" : "to", "too_big", message)]);
 }
 

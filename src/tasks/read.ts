@@ -39,5 +39,5 @@ export const precheckConfirmation = (call: AgentCall, taskId: string): Precheck 
 export function refuseOthers(call: AgentCall, task: TaskRow | null): asserts task is TaskRow {
   if (!task) throw new ServiceError("not_found");
   if (call.did !== task.consumerDid)
-    throw new ServiceError("forbidden", { message: "Only the consumer of a task confirms it." });
+    throw new ServiceError("forbidden", { message: "Only the consumer of a task can confirm it." });
 }

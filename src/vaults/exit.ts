@@ -281,7 +281,7 @@ const refused = (operation: OperationRow, reason: string): Alert => ({
 const undone = (operation: OperationRow): Alert => ({
   kind: "chain_reorganised",
   subject: vaultOf(operation),
-  message: "A reorganisation undid the release of the vault; it is being repeated.",
+  message: "A reorg undid the release of the vault; it is being repeated.",
 });
 const lowGas = ({ network }: OperationRow): Alert => ({
   kind: "low_gas",

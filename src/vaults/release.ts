@@ -23,7 +23,7 @@ const RETRY_SECONDS = 2;
 /** Each release costs gas. */
 const BOUND = {
   most: RELEASES_A_DAY,
-  message: `A vault is released ${RELEASES_A_DAY} times in 24 hours.`,
+  message: `A vault can be released at most ${RELEASES_A_DAY} times in 24 hours.`,
 };
 
 export async function releaseEscrow(call: ManagementCall, did: string, input: ReleaseInput): Promise<ReleaseView> {
@@ -88,9 +88,9 @@ async function judge(
   const threshold = leaves(facts, deps.clock.now()) ? 0n : BigInt(vaultThreshold(escrow));
   const releasable = surplusOf(read.value, threshold);
   const detail = detailOf(network, read.value, threshold, releasable, facts.operation);
-  if (releasable === 0n) throw nothing("Nothing stands above threshold and reserve.", detail);
+  if (releasable === 0n) throw nothing("The vault holds nothing above its threshold and reserve.", detail);
   if (expected !== null && expected !== releasable)
-    throw nothing("All that stands above threshold and reserve is released, or nothing.", detail);
+    throw nothing("Send exactly what the vault holds above its threshold and reserve, or no amount.", detail);
   return { wallet: read.value.wallet ?? escrow.operationalWallet, releasable };
 }
 

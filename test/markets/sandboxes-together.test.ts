@@ -115,7 +115,7 @@ describe("registrations of accounts that are not accredited", () => {
       {
         subject: "all accounts that are not accredited",
         seen: 1,
-        message: `${ALERTED} providers were registered on mainnets from sandboxes within 24 hours. From ${TOGETHER} on they are refused.`,
+        message: `${ALERTED} providers were registered on mainnets from sandboxes within 24 hours. From ${TOGETHER} on, registrations are refused.`,
       },
     ]);
     expectStatus(await openNew(world), 200);
