@@ -157,7 +157,7 @@ function retry(message: Queued, thrown: unknown): void {
 
 async function reportDead({ db }: Deps, batch: MessageBatch<Message>): Promise<void> {
   const [queue] = batch.queue.split(DEAD);
-  const message = "Messages failed their last attempt; the jobs find the work that is left.";
+  const message = "Messages failed their last attempt; the jobs do the remaining work.";
   for (const { body } of batch.messages) {
     console.error(JSON.stringify({ event: "dead_letter", queue: batch.queue, body }));
     await commit(db, [raiseAlert(db, { kind: "dead_letter", subject: `${queue} ${body.kind}`, message })]);

@@ -13,6 +13,6 @@ export function jobLate(job: string, oldestDueAt: number | null, now: number): A
   return {
     kind: "job_lag",
     subject: job,
-    message: `The oldest row that it found has been due for ${minutes} minutes.`,
+    message: `The oldest row that the job found has been due for ${minutes} minutes.`,
   };
 }

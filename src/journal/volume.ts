@@ -87,7 +87,7 @@ function judge(deps: Deps, owner: FoundVolume, environment: Environment, counts:
 const usedUp = ({ platformId }: FoundVolume, environment: Environment, quota: VolumeQuota, until: number): Alert => ({
   kind: "volume",
   subject: `${platformId} ${environment}`,
-  message: `The account has used up its ${quota} of the day in the ${environment}: until ${toIso(until)} its calls that create or change are refused.`,
+  message: `The account has used up its ${quota} of the day in the ${environment}: calls that create or change something are refused until ${toIso(until)}.`,
 });
 
 const nearlyUsedUp = ({ platformId }: FoundVolume, environment: Environment, quota: VolumeQuota): Alert => ({

@@ -17,7 +17,7 @@ export type CertificateStatus = keyof typeof CERTIFICATE_STATUS;
  */
 export function statusName(value: number): CertificateStatus {
   const found = Object.entries(CERTIFICATE_STATUS).find(([, known]) => known === value);
-  if (!found) throw new RangeError(`${value} is no status of a certificate`);
+  if (!found) throw new RangeError(`${value} is not a status of a certificate`);
   return found[0] as CertificateStatus;
 }
 

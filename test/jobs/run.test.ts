@@ -125,7 +125,7 @@ describe("a late job", () => {
     expect((await listed("nine")).lag_seconds).toBe(540);
     expect((await listed("twelve")).lag_seconds).toBe(720);
     expect(await raised()).toEqual([
-      ["job_lag", "twelve", "The oldest row that it found has been due for 12 minutes."],
+      ["job_lag", "twelve", "The oldest row that the job found has been due for 12 minutes."],
     ]);
   });
 });
@@ -181,7 +181,7 @@ describe("a late job that works in slices", () => {
     expect((await listed("nine")).lag_seconds).toBe(540);
     expect((await listed("twelve")).lag_seconds).toBe(720);
     expect(await raised()).toEqual([
-      ["job_lag", "twelve", "The oldest row that it found has been due for 12 minutes."],
+      ["job_lag", "twelve", "The oldest row that the job found has been due for 12 minutes."],
     ]);
   });
 
@@ -204,7 +204,9 @@ describe("a late job that works in slices", () => {
       await startJobs(stage.deps, [lost]);
     }
     expect((await listed("lost")).lag_seconds).toBe(720);
-    expect(await raised()).toEqual([["job_lag", "lost", "The oldest row that it found has been due for 12 minutes."]]);
+    expect(await raised()).toEqual([
+      ["job_lag", "lost", "The oldest row that the job found has been due for 12 minutes."],
+    ]);
   });
 
   it("names each row that could not be recorded, and continues after it", async () => {

@@ -108,7 +108,9 @@ describe("a job of slices", () => {
       await startJobs(stage.deps, [lost]);
       expect(stage.sent.splice(0)).toHaveLength(messages);
     }
-    expect(await raised()).toEqual([["job_lag", "lost", "The oldest row that it found has been due for 14 minutes."]]);
+    expect(await raised()).toEqual([
+      ["job_lag", "lost", "The oldest row that the job found has been due for 14 minutes."],
+    ]);
   });
 
   it("ends if its message was lost and nothing is due any longer", async () => {
@@ -203,7 +205,7 @@ describe("a slice that the trigger runs itself", () => {
     expect(await listed("here")).toMatchObject({ done: 0, failed: 1, lag_seconds: 720, last_error });
     expect((await raised()).sort()).toEqual([
       ["job_failed", "here", "the slice is broken"],
-      ["job_lag", "here", "The oldest row that it found has been due for 12 minutes."],
+      ["job_lag", "here", "The oldest row that the job found has been due for 12 minutes."],
     ]);
   });
 
