@@ -6,7 +6,7 @@ import { newSigningJwk } from "./secrets.ts";
 
 const USAGE = `npm run ca new                     prints a new key, to be put into CA_KEYS
 npm run ca check FILE URL          compares the keys in FILE, the next CA_KEYS, with those that the service at URL
-                                   has had; OPERATOR_KEY is an operator's key. Ends with 1 where they must not be set.`;
+                                   has had; OPERATOR_KEY is an operator's key. Exits with 1 if they must not be set.`;
 
 type View = {
   readonly keys: readonly {

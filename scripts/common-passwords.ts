@@ -14,6 +14,6 @@ const text = `${words.join("\n")}\n`;
 
 if (!process.argv.includes("--check")) writeFileSync(file, text);
 else if (readFileSync(file, "utf8") !== text) {
-  console.error("src/http/assets/common-passwords.txt is behind the list: run `npm run generate`");
+  console.error("src/http/assets/common-passwords.txt is out of date: run `npm run generate`");
   process.exit(1);
 }

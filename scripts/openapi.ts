@@ -24,7 +24,7 @@ const files: Readonly<Record<string, string>> = {
 if (process.argv.includes("--check")) {
   const read = (file: string) => (existsSync(join(root, file)) ? readFileSync(join(root, file), "utf8") : "");
   const behind = Object.entries(files).filter(([file, text]) => read(file) !== text);
-  for (const [file] of behind) console.error(`${file} is behind the routes: run \`npm run generate\``);
+  for (const [file] of behind) console.error(`${file} is out of date: run \`npm run generate\``);
   const faults = [open, operators].flatMap((document) => (document ? reviewDocument(document) : []));
   for (const { operationId } of [...PUBLIC, ...OPERATORS])
     if (!ANSWERS[operationId]) faults.push(`scripts/openapi/operations.ts: does not say what ${operationId} answers`);

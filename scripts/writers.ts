@@ -57,7 +57,7 @@ function visit(node: ts.Node, source: ts.SourceFile): void {
   if (ts.isCallExpression(node) && ts.isPropertyAccessExpression(node.expression)) {
     const [written] = node.arguments;
     const table = VERBS.has(node.expression.name.text) && written ? tableOf(written) : null;
-    if (table === "") faults.push(`${at()}: no one can tell which table this writes`);
+    if (table === "") faults.push(`${at()}: cannot tell which table this writes`);
     else if (table !== null) writes.push({ table, at: at(), file });
   }
   for (const [, table = ""] of textOf(node).matchAll(RAW)) writes.push({ table: table.toLowerCase(), at: at(), file });
@@ -69,7 +69,8 @@ for (const source of program.getSourceFiles()) {
 }
 
 const known = writes.filter(({ table }) => tables.has(table));
-for (const { table, at, file } of known) if (!WRITER.test(file)) faults.push(`${at}: writes ${table}, and is no store`);
+for (const { table, at, file } of known)
+  if (!WRITER.test(file)) faults.push(`${at}: writes ${table}, and is not a store`);
 for (const table of [...tables].sort()) {
   const ofTable = known.filter((write) => write.table === table && SHARED[table] !== write.file);
   if (new Set(ofTable.map(({ file }) => file)).size < 2) continue;

@@ -65,7 +65,7 @@ describe("npm run ca", () => {
     const { kid } = await thumbprintOf(current);
     expect(code).toBe(1);
     expect(output).toMatch(
-      new RegExp(`^${kid} missing: certificates under it may end as late as 20\\d\\d-.*Z\\.$`, "m"),
+      new RegExp(`^${kid} missing: certificates under it may be valid until 20\\d\\d-.*Z\\.$`, "m"),
     );
   });
 

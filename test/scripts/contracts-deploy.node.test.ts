@@ -152,7 +152,7 @@ describe("the cold keys on base", () => {
     await place.client.setCode({ address: ROLES_OF.ADMIN_ADDRESS, bytecode: admin });
     const { code, output } = await place.run(["--dry-run"]);
     expect(code, output).toBe(refused.length === 0 ? 0 : 1);
-    const objections = [...output.matchAll(/^the (\w+) 0x\w{40} is an account .* --allow-eoa-admin takes it/gm)];
+    const objections = [...output.matchAll(/^the (\w+) 0x\w{40} is an account .* --allow-eoa-admin accepts it/gm)];
     expect(objections.map(([, name]) => name)).toEqual(refused);
     expect(await place.sent()).toBe(0);
   });

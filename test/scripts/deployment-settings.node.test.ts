@@ -80,14 +80,14 @@ test.each<[string, string[], NodeJS.ProcessEnv, string]>([
     "a delay on base",
     [...BASE, "--admin-delay-hours", "48"],
     {},
-    "ADMIN_DELAY_HOURS: on base the delays are not chosen",
+    "ADMIN_DELAY_HOURS: the delays cannot be chosen on base",
   ],
   ["a delay in words", SEPOLIA, { WALLET_DELAY_HOURS: "1h" }, "WALLET_DELAY_HOURS is a number of hours"],
   ["a delay of a year", SEPOLIA, { WALLET_DELAY_HOURS: "8760" }, "WALLET_DELAY_HOURS is a number of hours"],
   ["a block in words", [...SEPOLIA, "--from-block", "latest"], {}, "FROM_BLOCK is the number of a block"],
   ["an unknown flag", [...SEPOLIA, "--force"], {}, "there is no flag --force"],
   ["the key as a flag", [...SEPOLIA, `--deployer-key=${KEY}`], {}, "there is no flag --deployer-key"],
-  ["the key as an argument", [...SEPOLIA, KEY], {}, "the arguments are not as below"],
+  ["the key as an argument", [...SEPOLIA, KEY], {}, "the arguments do not fit the usage"],
 ])("%s is refused, and no value is repeated", (_, argv, env, fault) => {
   const faults = faultsOf(argv, env);
   expect(faults).toEqual([expect.stringContaining(fault)]);
@@ -114,7 +114,7 @@ test.each(PAIRS.filter((pair) => !ALLOWED.has(pair.join(" "))))(
     const [first = "", second = ""] = [VARIABLES[one], VARIABLES[other]];
     // One address in two spellings.
     const env = { [first]: DEPLOYER_LIKE, [second]: DEPLOYER_LIKE.toLowerCase() };
-    expect(faultsOf(BASE, env)).toEqual([expect.stringMatching(/^\S+ and \S+ are one address: name two$/)]);
+    expect(faultsOf(BASE, env)).toEqual([expect.stringMatching(/^\S+ and \S+ are the same address: name two$/)]);
   },
 );
 const DEPLOYER_LIKE = "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913";

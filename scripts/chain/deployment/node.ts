@@ -40,7 +40,7 @@ export async function transact(
     return await client.waitForTransactionReceipt({ hash, timeout: MINED_WITHIN_MS });
   } catch (error) {
     if (!(error instanceof WaitForTransactionReceiptTimeoutError)) throw error;
-    throw new DeploymentError(`${hash} is not in a block yet: run this again, it goes on from there`);
+    throw new DeploymentError(`${hash} is not in a block yet: run this again to continue from there`);
   }
 }
 

@@ -104,7 +104,7 @@ export function objectionsTo(plan: Plan, { target, keys, allowEoaAdmin }: Settin
   if (target.kind !== "mainnet" || allowEoaAdmin) return [];
   return plan.coldAccounts.map(
     (name) =>
-      `the ${name} ${keys[name]} is an account with a key and not a contract such as a Safe: --allow-eoa-admin takes it nevertheless`,
+      `the ${name} ${keys[name]} is an account with a key and not a contract such as a Safe: --allow-eoa-admin accepts it nevertheless`,
   );
 }
 
@@ -124,6 +124,6 @@ export function describe(plan: Plan, settings: Settings): string[] {
     ),
     ...COLD_KEYS.map((name) => `The ${name} is ${kindOf(name)}.`),
     "Plan",
-    ...plan.steps.map(({ title, done }, i) => `  ${i + 1}. ${title}${done ? " (stands already)" : ""}`),
+    ...plan.steps.map(({ title, done }, i) => `  ${i + 1}. ${title}${done ? " (already done)" : ""}`),
   ];
 }

@@ -24,9 +24,9 @@ export async function runDeployment(settings: Settings, print: (line: string) =>
   const first = plan.steps.every(({ done }) => !done) ? plan.head : settings.fromBlock;
   await takeSteps(node, settings, print);
   const faults = await differences(node, settings, plan, first);
-  if (faults.length > 0) throw new DeploymentError("what stands is not what was asked for:", ...faults);
+  if (faults.length > 0) throw new DeploymentError("the deployment differs from the settings:", ...faults);
   print(
-    "Verified: the code is the artifacts'; every role is as planned and nobody else has one; the deployer holds nothing.",
+    "Verified: the code is that of the artifacts; every role is as planned and no other account has one; the deployer holds nothing.",
   );
   if (settings.out !== null) {
     const view = { address: plan.contract, abi: settlementAbi } as const;
@@ -55,7 +55,7 @@ async function takeSteps(node: Node, settings: Settings, print: (line: string) =
     if (status !== "success")
       throw new DeploymentError(`${transactionHash} failed: run this again with --dry-run to see why`);
     print(`Mined ${name} in block ${blockNumber}`);
-    const fault = "the node does not show yet what was mined: run this again, it goes on from there";
+    const fault = "the node does not show the mined transaction yet: run this again to continue from there";
     await until(node.pollingInterval, SEEN_WITHIN_MS, fault, async () => {
       const plan = await readPlan(node, settings);
       return plan.steps[index]?.done === true;

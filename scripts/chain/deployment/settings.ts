@@ -85,8 +85,8 @@ const HOUR = 3_600;
 const DELAY_HOURS_MAX = 30 * 24;
 
 export const USAGE = `npm run contracts:deploy -- --network base-sepolia|base [--dry-run] [--out <folder>] [--allow-eoa-admin]
-  RPC_URL and DEPLOYER_KEY are read from the environment alone, where no process list and no history shows them.
-  Each of these is a flag, or the variable behind it:
+  RPC_URL and DEPLOYER_KEY are read only from the environment, so that no process list or history shows them.
+  Each of these is a flag, or the variable next to it:
 ${Object.entries(VALUES)
   .map(([flag, variable]) => `    --${flag.padEnd(20)} ${variable}`)
   .join("\n")}`;
@@ -156,7 +156,7 @@ function readFlags(argv: readonly string[]) {
   } catch (error) {
     // The parser's own message may repeat a value.
     const flag = /^Unknown option '(--?[a-z-]+)'/.exec(error instanceof Error ? error.message : "")?.[1];
-    throw new DeploymentError(flag === undefined ? "the arguments are not as below" : `there is no flag ${flag}`);
+    throw new DeploymentError(flag === undefined ? "the arguments do not fit the usage" : `there is no flag ${flag}`);
   }
 }
 
@@ -197,7 +197,7 @@ function readDelays(target: Target, given: (value: Value) => string | undefined,
     const text = given(value);
     const usual = DELAYS[delay as keyof Delays];
     if (text === undefined) return [delay, usual];
-    if (target.kind === "mainnet") faults.push(`${VALUES[value]}: on ${target.network} the delays are not chosen`);
+    if (target.kind === "mainnet") faults.push(`${VALUES[value]}: the delays cannot be chosen on ${target.network}`);
     if (!/^\d{1,4}$/.test(text) || Number(text) > DELAY_HOURS_MAX) {
       faults.push(`${VALUES[value]} is a number of hours from 0 to ${DELAY_HOURS_MAX}`);
     }
@@ -221,6 +221,8 @@ function conflictsOf(addresses: Readonly<Record<string, Hex | null>>): string[] 
   ];
   return pairs.flatMap(([one, other]) => {
     const [first, second] = [addresses[one], addresses[other]];
-    return first && second && isAddressEqual(first, second) ? [`${one} and ${other} are one address: name two`] : [];
+    return first && second && isAddressEqual(first, second)
+      ? [`${one} and ${other} are the same address: name two`]
+      : [];
   });
 }
