@@ -17,6 +17,6 @@ export function deprecationHeaders({ since, sunset, link }: Deprecation): Record
 /** A date without a time begins at midnight UTC. */
 function instantOf(text: string): number {
   const instant = /^\d{4}-\d{2}-\d{2}(T[\d:.]+Z)?$/.test(text) ? Date.parse(text) : Number.NaN;
-  if (Number.isNaN(instant)) throw new Error(`${text} is no instant`);
+  if (Number.isNaN(instant)) throw new Error(`${text} is not an instant`);
   return instant;
 }

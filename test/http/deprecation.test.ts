@@ -63,8 +63,8 @@ describe("a deprecated route", () => {
   });
 
   it.each([
-    ["no instant", { since: "soon" }, "soon is no instant"],
-    ["an instant without a zone", { since: "2026-11-01T12:00:00" }, "is no instant"],
+    ["no instant", { since: "soon" }, "soon is not an instant"],
+    ["an instant without a zone", { since: "2026-11-01T12:00:00" }, "is not an instant"],
     ["an end before its beginning", { since: "2026-11-01", sunset: "2026-10-31" }, "is before"],
     ["a link that would break the header", { since: "2026-11-01", link: "/docs>; rel=next" }, "is not a URL"],
   ])("with %s fails the start", (_name, deprecated: Deprecation, message) => {
