@@ -165,8 +165,8 @@ describe("an act that a stolen key does without a delay", () => {
       expect.stringMatching(
         new RegExp(`the provider ${UNKNOWN} was registered in 0x\\w{40}, with the wallet ${THIEF}`),
       ),
-      expect.stringContaining(`the threshold of the provider ${UNKNOWN} is 7.50 USDC now`),
-      expect.stringContaining(`the reserve of the provider ${UNKNOWN} is 0.00 USDC now`),
+      expect.stringContaining(`the threshold of the provider ${UNKNOWN} is now 7.50 USDC`),
+      expect.stringContaining(`the reserve of the provider ${UNKNOWN} is now 0.00 USDC`),
     ]);
     expect(await rows("select * from key_acts where network = ? and operation_id is null", LAB)).toEqual([]);
   });
@@ -214,7 +214,7 @@ describe("an act that a stolen key does without a delay", () => {
     await atOnce(THIEF, own("setOperationalWallet", [didHash(did), token(), WALLET, THIEF]));
     await followed();
     expect((await told()).map(({ message }) => message)).toEqual([
-      expect.stringContaining(`the income of ${did} in ${token().toLowerCase()} goes to ${THIEF} now`),
+      expect.stringContaining(`the income of ${did} in ${token().toLowerCase()} now goes to ${THIEF}`),
     ]);
   });
 
@@ -230,7 +230,7 @@ describe("an act that a stolen key does without a delay", () => {
     await atOnce(ARBITER, own("setReserve", [didHash(did), token(), 1_000_000n]));
     await followed();
     expect((await told()).map(({ message }) => message)).toEqual([
-      expect.stringContaining(`the reserve of ${did} is 1.00 USDC now`),
+      expect.stringContaining(`the reserve of ${did} is now 1.00 USDC`),
     ]);
   });
 });
