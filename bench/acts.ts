@@ -10,7 +10,7 @@ import {
   agentPath,
   anyone,
   as,
-  facilitated,
+  buyAndFacilitate,
   facilitation,
   json,
   manage,
@@ -48,9 +48,9 @@ export type Billed = {
 
 const PAIRS = 4;
 /** The number of times that each act is played. */
-const TIMES = 60;
+const ACTS_PLAYED = 60;
 /** Purchases of each pair before the measurement: an agent's first signals change its rating more than later ones do. */
-const BEFORE = 5;
+const PURCHASES_BEFORE = 5;
 /** The number of runs of the minute's trigger that finish everything that follows. */
 const MINUTES = 8;
 const MONTH_MS = 31 * 24 * 3_600_000;
@@ -61,16 +61,16 @@ const EVERY_HOUR = runOf("0 * * * *");
 
 type Count = (cost: Cost) => void;
 /** A call whose rows are counted. */
-type Calling = (ask: Ask | Promise<Ask>, status: number) => Promise<Record<string, unknown>>;
+type CountedCall = (ask: Ask | Promise<Ask>, status: number) => Promise<Record<string, unknown>>;
 /** Prepares the n-th act without counting, and returns the act. */
-type Prepare = (play: Play, n: number) => Promise<(call: Calling) => Promise<void>>;
+type Prepare = (play: Play, n: number) => Promise<(call: CountedCall) => Promise<void>>;
 
 export async function measureActs(play: Play): Promise<ActRows[]> {
   const pairs: PlayedPair[] = [];
   while (pairs.length < PAIRS) pairs.push(await openPair(play));
   for (const pair of pairs) {
-    for (let time = 0; time < BEFORE; time++) {
-      const { taskId } = await facilitated(play, pair);
+    for (let time = 0; time < PURCHASES_BEFORE; time++) {
+      const { taskId } = await buyAndFacilitate(play, pair);
       await must(play.stage, as(pair.consumer, "POST", `/v1/tasks/${taskId}/confirm`, { outcome: "confirmed" }), 200);
     }
   }
@@ -82,13 +82,13 @@ export async function measureActs(play: Play): Promise<ActRows[]> {
 
 async function measureAct(play: Play, act: string, prepare: Prepare): Promise<ActRows> {
   const acts: Awaited<ReturnType<Prepare>>[] = [];
-  for (let n = 0; n < TIMES; n++) acts.push(await prepare(play, n));
+  for (let n = 0; n < ACTS_PLAYED; n++) acts.push(await prepare(play, n));
   // Finishes what the preparation left, so that its rows are not counted.
   await runMinutes(play, () => undefined);
   await endMonth(play, () => undefined);
   const counts = newCounts();
-  const call = callingOf(play, counts.count);
-  const counting: Calling = (ask, status) => {
+  const call = toCountedCall(play, counts.count);
+  const counting: CountedCall = (ask, status) => {
     counts.requests += 1;
     return call(ask, status);
   };
@@ -98,7 +98,7 @@ async function measureAct(play: Play, act: string, prepare: Prepare): Promise<Ac
   const standing = await readBytes(play.stage);
   await endMonth(play, counts.count);
   const after = await readBytes(play.stage);
-  return divide(act, TIMES, counts, { standing: standing - before, forEver: after - before });
+  return divide(act, ACTS_PLAYED, counts, { standing: standing - before, forEver: after - before });
 }
 
 /** Measures a hundred deliveries to one endpoint, with the deletion of their log. */
@@ -166,8 +166,8 @@ function divide(act: string, times: number, counts: Counts, bytes: ActRows["byte
 
 export const rowsOf = ({ tables }: ActRows): number => sumOf(tables, ([, rows]) => rows);
 
-const callingOf =
-  (play: Play, count: Count): Calling =>
+const toCountedCall =
+  (play: Play, count: Count): CountedCall =>
   async (asked, status) => {
     const ask = await asked;
     const { reply, metered } = await sendMetered(play, ask);
@@ -177,11 +177,11 @@ const callingOf =
   };
 
 const actsOf = (pairAt: (n: number) => PlayedPair): Readonly<Record<string, Prepare>> => ({
-  agent: async (play) => (call) => register(play, call),
+  agent: async (play) => (call) => registerSeller(play, call),
   market: async (play) => {
     const { stage, network } = play;
     let did = "";
-    await register(play, async (ask, status) => {
+    await registerSeller(play, async (ask, status) => {
       const answer = json(await must(stage, ask, status));
       did = String(answer["did"] ?? did);
       return answer;
@@ -192,7 +192,7 @@ const actsOf = (pairAt: (n: number) => PlayedPair): Readonly<Record<string, Prep
   // From the filing of a dispute to the payout of its award.
   dispute: async (play, n) => {
     const { consumer, provider } = pairAt(n);
-    const { transactionId: transaction_id } = await facilitated(play, { consumer, provider });
+    const { transactionId: transaction_id } = await buyAndFacilitate(play, { consumer, provider });
     return async (call) => {
       const filing = { transaction_id, reason: "other", disputed_amount: "0.01" };
       const id = String((await call(as(consumer, "POST", "/v1/disputes", filing), 201))["dispute_id"]);
@@ -205,14 +205,14 @@ const actsOf = (pairAt: (n: number) => PlayedPair): Readonly<Record<string, Prep
 });
 
 /** Registers a principal and its provider, and reads the provider's document. */
-async function register({ stage, next }: Play, call: Calling): Promise<void> {
+async function registerSeller({ stage, next }: Play, call: CountedCall): Promise<void> {
   const { principal_id: id } = await call(manage(stage, "POST", "/v1/principals", principalBody(next())), 201);
   const { did } = await call(manage(stage, "POST", "/v1/agents", agentBody("PROVIDER", String(id))), 201);
   await call(manage(stage, "POST", `${agentPath(String(did))}/activate`), 200);
   await call(anyone("GET", `${agentPath(String(did))}/aid`), 200);
 }
 
-async function purchase({ network }: Play, pair: PlayedPair, call: Calling): Promise<void> {
+async function purchase({ network }: Play, pair: PlayedPair, call: CountedCall): Promise<void> {
   const { consumer, provider } = pair;
   const order = orderBody(network, pair);
   const intentId = String((await call(as(consumer, "POST", "/v1/payment-intents", order), 201))["intent_id"]);

@@ -10,7 +10,7 @@ import { type Backlog, checkBacklog } from "./check.ts";
 import { copyRows } from "./copies.ts";
 import { watchOthers, workerdCpu } from "./cpu.ts";
 import { sendPaced } from "./paced.ts";
-import { facilitated, openPair, type Play, startPlay } from "./play.ts";
+import { buyAndFacilitate, openPair, type Play, startPlay } from "./play.ts";
 import { BACKLOG } from "./scene-budgets.ts";
 import { setStage } from "./stage.ts";
 
@@ -35,7 +35,7 @@ const logStep = (step: string) => console.error(`backlog: ${step}`);
 /** Copies the settlement and the task of each pair. Their windows end far in the future. */
 async function arrange(play: Play): Promise<void> {
   for (let pair = 0; pair < PAIRS; pair++) {
-    const { taskId } = await facilitated(play, await openPair(play));
+    const { taskId } = await buyAndFacilitate(play, await openPair(play));
     const where = `task_id = '${taskId}'`;
     const [task_id, transaction_id] = ["task_id || '-' || n", "transaction_id || '-' || n"];
     const range = { from: 0, to: Math.ceil(TASKS / PAIRS) };

@@ -26,7 +26,7 @@ export const read = (rowsRead: number, bytes: number, more: Partial<Budget> = {}
 /** A page under a clock that was moved: the first trip finds the clock, the second reads the page (ACC-9). */
 export const pageAhead = (rowsRead: number, kib: number): Budget => read(2 * rowsRead, kib * KIB, { trips: 2 });
 /** A call without the database. */
-export const pure = (bytes: number, more: Partial<Budget> = {}): Budget => ({ ...NOTHING, bytes, ...more });
+export const withoutDatabase = (bytes: number, more: Partial<Budget> = {}): Budget => ({ ...NOTHING, bytes, ...more });
 export const mutation = (rowsRead: number, rowsWritten: number, bytes: number, more: Partial<Budget> = {}): Budget => ({
   ...NOTHING,
   trips: 2,

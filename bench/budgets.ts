@@ -5,7 +5,7 @@
 import { PUBLIC } from "../scripts/openapi/documents.ts";
 import { JOBS } from "../src/cron.ts";
 import { EVENT_TYPES } from "../src/journal/events.ts";
-import { advance, type Budget, KIB, mutation, pageAhead, pure, read } from "./budget.ts";
+import { advance, type Budget, KIB, mutation, pageAhead, read, withoutDatabase } from "./budget.ts";
 import { DIRECTORY_BUDGETS } from "./directory-budgets.ts";
 import { DISPUTE_BUDGETS } from "./dispute-budgets.ts";
 import { JOB_BUDGETS } from "./job-budgets.ts";
@@ -17,8 +17,8 @@ export const BUDGETS: Readonly<Record<string, Budget>> = {
   // The agent's lock does not count as a subrequest.
   "GET /v1/agents/{did}/aid": read(3, 6 * KIB),
   "GET /v1/agents/{did}/aid (304)": read(3, 0),
-  "GET /.well-known/aeap-ca-jwks": pure(2 * KIB),
-  "GET /v1/verify/challenge": pure(300),
+  "GET /.well-known/aeap-ca-jwks": withoutDatabase(2 * KIB),
+  "GET /v1/verify/challenge": withoutDatabase(300),
   "POST /v1/principals": mutation(15, 16, 2 * KIB),
   "POST /v1/principals (Idempotency-Key)": mutation(15, 16, 2 * KIB, { objects: 2 }),
   "POST /v1/principals (proven by a Verifier)": mutation(9, 14, 2 * KIB),
@@ -202,19 +202,19 @@ export const BUDGETS: Readonly<Record<string, Budget>> = {
   "GET /v1/agents/{did}/did-web/did.json": read(2, 3 * KIB),
   "GET /1.0/identifiers/{identifier}": read(2, 3 * KIB),
   "GET /1.0/identifiers/{identifier} (a part)": read(2, 2 * KIB),
-  "GET /contexts/aeap/v1": pure(KIB),
-  "GET /v1/markets": pure(16 * KIB),
-  "GET /.well-known/aeap-ca-jwks.json": pure(2 * KIB),
-  "GET /.well-known/aeap": pure(KIB),
-  "GET /v1/rating-method": pure(2 * KIB),
+  "GET /contexts/aeap/v1": withoutDatabase(KIB),
+  "GET /v1/markets": withoutDatabase(16 * KIB),
+  "GET /.well-known/aeap-ca-jwks.json": withoutDatabase(2 * KIB),
+  "GET /.well-known/aeap": withoutDatabase(KIB),
+  "GET /v1/rating-method": withoutDatabase(2 * KIB),
   "POST /v1/verify/certificate": read(3, 4 * KIB),
   // The certificate's row, as above (IDN-25).
   "POST /v1/verify/proof (challenge)": read(3, KIB, { objects: 1 }),
   "POST /v1/verify/proof (bound)": read(3, KIB),
-  "POST /v1/verify/aid": pure(KIB),
+  "POST /v1/verify/aid": withoutDatabase(KIB),
   // Grows with the operations and webhooks, because each has its examples.
-  "GET /openapi.json": pure((PUBLIC.length + EVENT_TYPES.length) * 4_000),
-  "GET /healthz": pure(100),
+  "GET /openapi.json": withoutDatabase((PUBLIC.length + EVENT_TYPES.length) * 4_000),
+  "GET /healthz": withoutDatabase(100),
   // For each network that could settle the order: how far it was read, and any other reason to close it.
   "POST /v1/payment-intents": mutation(37, 9, 2 * KIB, { objects: 1 }),
   "POST /v1/payment-intents (Idempotency-Key)": mutation(38, 11, 2 * KIB, { objects: 3 }),
@@ -263,8 +263,8 @@ export const BUDGETS: Readonly<Record<string, Budget>> = {
   "POST /v1/platform/email": mutation(13, 4, 100, { objects: 4, queues: 0 }),
   // The password is read, and guarded.
   "POST /v1/platform/verify-email (a new address)": mutation(8, 11, 300, { objects: 4 }),
-  "GET /v1/platform/verify-email": pure(2 * KIB),
-  "GET /v1/platform/password/reset": pure(2 * KIB),
+  "GET /v1/platform/verify-email": withoutDatabase(2 * KIB),
+  "GET /v1/platform/password/reset": withoutDatabase(2 * KIB),
   // Operators have no rows in the database, so the act's own trip is the only one.
   "POST /v1/operator/notices": mutation(1, 5, KIB, { trips: 1, queues: 0 }),
 

@@ -6,7 +6,7 @@ import {
   agentPath,
   anyone,
   as,
-  facilitated,
+  buyAndFacilitate,
   facilitation,
   json,
   must,
@@ -48,16 +48,16 @@ const LANES = 8;
 export async function measureBusy(play: Play): Promise<Busy> {
   const { stage, next } = play;
   const register = async (role: "CONSUMER" | "PROVIDER") =>
-    read(play, await agent(stage, stage.platform, role, await principal(stage, stage.platform, next())));
+    readAgentDocument(play, await agent(stage, stage.platform, role, await principal(stage, stage.platform, next())));
   const buyers = await inLanes(Array.from({ length: BUYERS }), () => register("CONSUMER"));
   const closed = await inLanes(Array.from({ length: SELLERS }), () => register("PROVIDER"));
-  const sellers = await inLanes(closed, async (seller) => read(play, await openMarket(stage, seller)));
+  const sellers = await inLanes(closed, async (seller) => readAgentDocument(play, await openMarket(stage, seller)));
   // The vaults reach their thresholds first, or one of the facilitations would also change the escrow's state.
-  for (const provider of sellers) await facilitated(play, { consumer: play.consumer, provider }, LARGE_AMOUNT);
+  for (const provider of sellers) await buyAndFacilitate(play, { consumer: play.consumer, provider }, LARGE_AMOUNT);
   const round = async (sellerOf: (i: number) => PlayedAgent | undefined): Promise<[Burst, Burst]> => {
     const pairs = buyers.map((consumer, i) => ({ consumer, provider: sellerOf(i) ?? play.provider }));
     const [facilitations, tasks] = await facilitateAll(play, pairs);
-    const confirmations = await burst(play, tasks, ({ consumer, taskId }) =>
+    const confirmations = await sendBurst(play, tasks, ({ consumer, taskId }) =>
       as(consumer, "POST", `/v1/tasks/${taskId}/confirm`, { outcome: "confirmed" }),
     );
     return [facilitations, confirmations];
@@ -72,14 +72,14 @@ export async function measureBusy(play: Play): Promise<Busy> {
     sellers: SELLERS,
     purchases: BUYERS * ROUNDS,
     compared: [
-      compare("facilitations", hot.map(first), spread.map(first)),
-      compare("confirmations", hot.map(second), spread.map(second)),
+      compare("facilitations", hot.map(pickFacilitations), spread.map(pickFacilitations)),
+      compare("confirmations", hot.map(pickConfirmations), spread.map(pickConfirmations)),
     ],
   };
 }
 
 /** Reads the agent's document, so that it is signed and stored. */
-async function read({ stage }: Play, one: PlayedAgent): Promise<PlayedAgent> {
+async function readAgentDocument({ stage }: Play, one: PlayedAgent): Promise<PlayedAgent> {
   await must(stage, anyone("GET", `${agentPath(one.did)}/aid`), 200);
   return one;
 }
@@ -95,7 +95,7 @@ async function facilitateAll(play: Play, pairs: readonly Pair[]): Promise<[Burst
     waiting.push({ ...one, txHash: await payFor(play.network, parties, one.intentId) });
   }
   const tasks: Confirmable[] = [];
-  const facilitations = await burst(
+  const facilitations = await sendBurst(
     play,
     waiting,
     ({ consumer, ...purchase }) => as(consumer, "POST", "/v1/facilitate", facilitation(purchase)),
@@ -105,13 +105,13 @@ async function facilitateAll(play: Play, pairs: readonly Pair[]): Promise<[Burst
 }
 
 /** Sends a call for each item, AT_ONCE at a time. Each call is signed at the last moment, because a proof is valid for seconds. */
-async function burst<T>(
+async function sendBurst<T>(
   play: Play,
   items: readonly T[],
   callOf: (item: T) => Promise<Ask>,
   onAnswer?: (item: T, answer: Record<string, unknown>) => void,
 ): Promise<Burst> {
-  await refusals(play);
+  await countRefusals(play);
   const started = performance.now();
   let failed = 0;
   await inLanes(
@@ -124,17 +124,17 @@ async function burst<T>(
     AT_ONCE,
   );
   const seconds = (performance.now() - started) / 1_000;
-  return { perSecond: items.length / seconds, refused: await refusals(play), failed };
+  return { perSecond: items.length / seconds, refused: await countRefusals(play), failed };
 }
 
 /** The number of batches that the database has refused since the last call. */
-async function refusals({ stage }: Play): Promise<number> {
+async function countRefusals({ stage }: Play): Promise<number> {
   const reply = await send(stage.origin, { method: "POST", path: "/__bench/refused" });
   return Number(json(reply)["refused"]);
 }
 
-const first = ([facilitations]: readonly [Burst, Burst]): Burst => facilitations;
-const second = ([, confirmations]: readonly [Burst, Burst]): Burst => confirmations;
+const pickFacilitations = ([facilitations]: readonly [Burst, Burst]): Burst => facilitations;
+const pickConfirmations = ([, confirmations]: readonly [Burst, Burst]): Burst => confirmations;
 
 function compare(act: Compared["act"], allHot: readonly Burst[], allSpread: readonly Burst[]): Compared {
   const [hot, spread] = [allHot.slice(ROUNDS_BEFORE), allSpread.slice(ROUNDS_BEFORE)];

@@ -42,12 +42,12 @@ async function copyTable(sql: Stage["sql"], copy: DatabaseSync, table: string, t
   for (const { row } of keyed) {
     const names = Object.keys(row).map((name) => `"${name}"`);
     const into = `insert into ${table} (${names.join(", ")}) values (${names.map(() => "?").join(", ")})`;
-    copy.prepare(into).run(...Object.values(row).map(stored));
+    copy.prepare(into).run(...Object.values(row).map(toStoredValue));
   }
   copy.exec("commit");
 }
 
-function stored(value: unknown): SQLInputValue {
+function toStoredValue(value: unknown): SQLInputValue {
   if (typeof value === "number" || value === null) return value;
   // D1 returns a BLOB as an array of numbers, one for each byte.
   return Array.isArray(value) ? Uint8Array.from(value as number[]) : String(value);

@@ -140,10 +140,10 @@ export const checkSuspensions = (measured: readonly Suspension[]): string[] =>
   });
 
 /** The p95 of a call without a wave, and in it. */
-export type Slowed = { readonly name: string; readonly aloneMs: number; readonly duringMs: number };
-type Waved = {
+export type SlowedCall = { readonly name: string; readonly aloneMs: number; readonly duringMs: number };
+type WaveResult = {
   readonly seconds: number;
-  readonly slowed: readonly Slowed[];
+  readonly slowed: readonly SlowedCall[];
   readonly agents: number;
   /** The number of agents that are reported exactly once. */
   readonly once: number;
@@ -152,7 +152,7 @@ type Waved = {
 };
 
 /** Many ends at one instant must be recorded in time, each agent once, and other calls must come between. */
-export const checkWave = ({ seconds, slowed, agents, once, left }: Waved): string[] => [
+export const checkWave = ({ seconds, slowed, agents, once, left }: WaveResult): string[] => [
   ...(seconds > WAVE.seconds ? [`the wave: recorded in ${seconds.toFixed(0)} s, at most ${WAVE.seconds}`] : []),
   ...slowed.flatMap(({ name, aloneMs, duringMs }) =>
     duringMs > WAVE.ratio * aloneMs
@@ -180,10 +180,10 @@ export const checkBacklog = ({ perSecond, cpuMs }: Pick<Backlog, "perSecond" | "
 ];
 
 /** `logIns`: the share of other users' log-ins that are answered with 201. */
-export type Flooded = { readonly calmMs: number; readonly floodedMs: number; readonly logIns: number };
+export type FloodResult = { readonly calmMs: number; readonly floodedMs: number; readonly logIns: number };
 
 /** A flood from one address must not make other callers wait. */
-export function checkFlood({ calmMs, floodedMs, logIns }: Flooded): string[] {
+export function checkFlood({ calmMs, floodedMs, logIns }: FloodResult): string[] {
   const most = FLOOD.ratio * calmMs + FLOOD.plusMs;
   return [
     ...(floodedMs > most

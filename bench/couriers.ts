@@ -56,18 +56,18 @@ export async function measureCouriers({ stage }: Play): Promise<Couriers> {
     await stage.sql([
       { sql: "insert or replace into outbox (name, seq) select ?, max(seq) from events", params: [mark] },
     ]);
-  await handOn(stage, true);
+  await switchHandingOn(stage, true);
   const othersMeanwhile = watchOthers();
   try {
     const throughput: Throughput[] = [];
-    for (const { endpoints, events } of LOADS) throughput.push(await load(scene, endpoints, events));
-    await leave(scene, 0);
+    for (const { endpoints, events } of LOADS) throughput.push(await measureThroughput(scene, endpoints, events));
+    await keepEndpoints(scene, 0);
     const healthy = await endpoint(scene, "ok", "healthy");
-    const before = await watch(scene, healthy, ALONE_MS);
+    const before = await watchEndpoint(scene, healthy, ALONE_MS);
     for (const manner of DEAD) for (let n = 0; n < DEAD_EACH; n++) await endpoint(scene, manner, `${manner}-${n}`);
-    const beside = await watch(scene, healthy, BESIDE_MS);
-    await leave(scene, 1);
-    const behind = await watch(scene, healthy, ALONE_MS);
+    const beside = await watchEndpoint(scene, healthy, BESIDE_MS);
+    await keepEndpoints(scene, 1);
+    const behind = await watchEndpoint(scene, healthy, ALONE_MS);
     const alone = [...before, ...behind];
     const lag = (from: string, pick: (one: Journey) => number, during: readonly Journey[]): Lag => ({
       from,
@@ -91,12 +91,12 @@ export async function measureCouriers({ stage }: Play): Promise<Couriers> {
       others: othersMeanwhile(),
     };
   } finally {
-    await handOn(stage, false);
-    await leave(scene, 0);
+    await switchHandingOn(stage, false);
+    await keepEndpoints(scene, 0);
   }
 }
 
-const handOn = (stage: Stage, on: boolean) =>
+const switchHandingOn = (stage: Stage, on: boolean) =>
   must(stage, { method: "POST", path: "/__bench/hand-on", body: JSON.stringify({ on }) }, 200);
 
 async function endpoint({ stage, platform }: Scene, manner: Manner, name: string): Promise<string> {
@@ -105,7 +105,7 @@ async function endpoint({ stage, platform }: Scene, manner: Manner, name: string
 }
 
 /** Keeps the first endpoints of the account, and no rows of the others. */
-async function leave({ stage, platform }: Scene, count: number): Promise<void> {
+async function keepEndpoints({ stage, platform }: Scene, count: number): Promise<void> {
   const own = "select webhook_id from webhook_endpoints where platform_id = ?1";
   const others = `select webhook_id from (${own} order by webhook_id limit -1 offset ?2)`;
   const params = [platform.platformId, count];
@@ -123,23 +123,23 @@ async function commit({ stage, platform: { platformId } }: Scene, count: number)
   return JSON.parse(reply.body.toString()) as Committed;
 }
 
-async function until(done: () => boolean | Promise<boolean>): Promise<void> {
+async function awaitCondition(done: () => boolean | Promise<boolean>): Promise<void> {
   for (const end = Date.now() + GIVE_UP_MS; !(await done()); await sleep(POLL_MS))
     if (Date.now() > end) throw new Error("deliveries do not arrive");
 }
 
 // ---- Throughput ----------------------------------------------------------------------------------------------------------
 
-async function load(scene: Scene, endpoints: number, events: number): Promise<Throughput> {
+async function measureThroughput(scene: Scene, endpoints: number, events: number): Promise<Throughput> {
   const { receiver } = scene.stage;
-  await leave(scene, 0);
+  await keepEndpoints(scene, 0);
   const names = Array.from({ length: endpoints }, (_, n) => `load-${endpoints}-${n}`);
   for (const name of names) await endpoint(scene, "ok", name);
   const wanted = receiver.count() + events * endpoints;
   const cpu = workerdCpu();
   const [started, cpuBefore] = [Date.now(), cpu?.() ?? 0];
   for (let left = events; left > 0; left -= COMMITTED) await commit(scene, Math.min(left, COMMITTED));
-  await until(() => receiver.count() >= wanted);
+  await awaitCondition(() => receiver.count() >= wanted);
   const last = Math.max(...names.map((name) => receiver.arrivalsOf(name).at(-1)?.at ?? 0));
   const seconds = (last - started) / SECOND_MS;
   return {
@@ -157,7 +157,7 @@ async function load(scene: Scene, endpoints: number, events: number): Promise<Th
 type Journey = { readonly afterMs: number; readonly commitMs: number; readonly fanOutMs: number };
 
 /** Commits an event at intervals, for `ms` milliseconds. */
-async function watch(scene: Scene, webhookId: string, ms: number): Promise<Journey[]> {
+async function watchEndpoint(scene: Scene, webhookId: string, ms: number): Promise<Journey[]> {
   const { receiver } = scene.stage;
   const committing: Promise<Committed>[] = [];
   for (const started = Date.now(); Date.now() < started + ms; ) {
@@ -167,11 +167,11 @@ async function watch(scene: Scene, webhookId: string, ms: number): Promise<Journ
   const committed = await Promise.all(committing);
   const ids = committed.flatMap((one) => one.ids);
   const arrived = () => new Map(receiver.arrivalsOf("healthy").map(({ eventId, at }) => [eventId, at]));
-  await until(() => {
+  await awaitCondition(() => {
     const known = arrived();
     return ids.every((id) => known.has(id));
   });
-  const [arrivedAt, fannedOutAt] = [arrived(), await fanOuts(scene, webhookId, ids)];
+  const [arrivedAt, fannedOutAt] = [arrived(), await readFanOutTimes(scene, webhookId, ids)];
   const first = committed[0]?.at ?? 0;
   return committed.flatMap(({ at, ids: own }) =>
     own.map((id): Journey => {
@@ -182,10 +182,14 @@ async function watch(scene: Scene, webhookId: string, ms: number): Promise<Journ
 }
 
 /** Returns the instants at which the deliveries of these events were made, from the ids. The log has them soon after their attempts. */
-async function fanOuts({ stage }: Scene, webhookId: string, ids: readonly string[]): Promise<Map<string, number>> {
+async function readFanOutTimes(
+  { stage }: Scene,
+  webhookId: string,
+  ids: readonly string[],
+): Promise<Map<string, number>> {
   const text = "select event_id, delivery_id from webhook_deliveries where webhook_id = ?";
   const found = new Map<string, number>();
-  await until(async () => {
+  await awaitCondition(async () => {
     const [rows = []] = await stage.sql([{ sql: text, params: [webhookId] }]);
     for (const row of rows) found.set(String(row["event_id"]), instantOfId("dlv", String(row["delivery_id"])) ?? 0);
     return ids.every((id) => found.has(id));

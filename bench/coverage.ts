@@ -11,7 +11,7 @@ const UNDECLARED = ["GET /openapi.json"];
 /** Messages whose work grows with events outside the service. */
 const MESSAGES = ["message follow_chain", "message deliver"];
 
-export function uncovered(): string[] {
+export function findUncovered(): string[] {
   const routes = [
     ...[...PUBLIC, ...OPERATORS].map(({ method, path }) => `${method.toUpperCase()} ${path}`),
     ...UNDECLARED,

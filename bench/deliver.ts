@@ -2,7 +2,7 @@
 import { commitAll } from "../src/commit.ts";
 import type { Deps } from "../src/context.ts";
 import { firstId } from "../src/core/ids.ts";
-import { eventRow, writeEvent } from "../src/journal/events.ts";
+import { toEventRow, writeEvent } from "../src/journal/events.ts";
 import { deliverDue } from "../src/webhooks/deliver.ts";
 import { fanOutEvents } from "../src/webhooks/fan-out.ts";
 
@@ -28,7 +28,7 @@ export async function commitEvents(
 ): Promise<{ at: number; ids: string[] }> {
   const owner = { platformId, environment: "sandbox" } as const;
   const event = { type: "agent.status_changed", object: OBJECT } as const;
-  const rows = Array.from({ length: count }, () => eventRow(owner, deps.clock.now(), event));
+  const rows = Array.from({ length: count }, () => toEventRow(owner, deps.clock.now(), event));
   let at = 0;
   let told: Promise<unknown> | null = null;
   const statements = rows.map((row) => writeEvent(deps.db, row));

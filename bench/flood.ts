@@ -5,7 +5,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { parseArgs } from "node:util";
 import { SECOND_MS } from "../src/core/limits.ts";
-import { checkFlood, type Flooded } from "./check.ts";
+import { checkFlood, type FloodResult } from "./check.ts";
 import { watchOthers } from "./cpu.ts";
 import { type Account, openAccount, PASSWORD } from "./persons.ts";
 import { anyone, manage, type Play, startPlay } from "./play.ts";
@@ -40,13 +40,13 @@ async function run(): Promise<{ calm: Phase; flooded: Phase; others: number | nu
     const persons = await Promise.all(Array.from({ length: 8 }, () => openAccount(play)));
     const phases = { calm: emptyPhase(), flooded: emptyPhase() };
     // A first log-in and a first read cost more than later ones.
-    await phase(play, persons, emptyPhase(), false, LOG_IN_EVERY_MS);
+    await runPhase(play, persons, emptyPhase(), false, LOG_IN_EVERY_MS);
     const others = watchOthers();
     for (let round = 1; round <= Number(options.rounds); round++)
       for (const isFlooded of [false, true]) {
         logStep(`round ${round}, ${isFlooded ? "flooded" : "calm"}`);
         const into = isFlooded ? phases.flooded : phases.calm;
-        await phase(play, persons, into, isFlooded, Number(options.seconds) * SECOND_MS);
+        await runPhase(play, persons, into, isFlooded, Number(options.seconds) * SECOND_MS);
       }
     return { ...phases, others: others() };
   } finally {
@@ -57,7 +57,7 @@ async function run(): Promise<{ calm: Phase; flooded: Phase; others: number | nu
 const emptyPhase = (): Phase => ({ reads: [], logIns: [], signUps: [] });
 
 /** Sends all calls of a phase and waits for the last answer, so that none of them reaches into the next phase. */
-async function phase(
+async function runPhase(
   play: Play,
   persons: readonly Account[],
   into: Phase,
@@ -65,7 +65,7 @@ async function phase(
   ms: number,
 ): Promise<void> {
   const { stage, next } = play;
-  const every = (pause: number, to: Answer[], ask: (n: number) => Ask) => paced(play, pause, ms, to, ask);
+  const every = (pause: number, to: Answer[], ask: (n: number) => Ask) => sendSteadily(play, pause, ms, to, ask);
   await Promise.all([
     every(READ_EVERY_MS, into.reads, () => manage(stage, "GET", "/v1/platform")),
     // Each log-in comes from a network of its own.
@@ -90,7 +90,13 @@ async function phase(
 }
 
 /** Sends at a steady pace: a slow answer does not delay later calls, so that it is not hidden. */
-async function paced({ stage }: Play, pause: number, ms: number, to: Answer[], ask: (n: number) => Ask): Promise<void> {
+async function sendSteadily(
+  { stage }: Play,
+  pause: number,
+  ms: number,
+  to: Answer[],
+  ask: (n: number) => Ask,
+): Promise<void> {
   const started = performance.now();
   const sent: Promise<unknown>[] = [];
   for (let n = 0; performance.now() < started + ms; n++) {
@@ -108,7 +114,7 @@ const share = (answers: readonly Answer[], status: number): number =>
   answers.filter((answer) => answer.status === status).length / answers.length;
 
 const { calm, flooded, others } = await run();
-const found: Flooded = {
+const found: FloodResult = {
   calmMs: medianMs(calm),
   floodedMs: medianMs(flooded),
   logIns: share(flooded.logIns, 201),

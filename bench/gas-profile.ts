@@ -31,7 +31,7 @@ const NEW_SLOT = 20_000;
 const CALLS = new Set(["CALL", "STATICCALL", "DELEGATECALL", "EXTCODESIZE"]);
 
 /** Traces the call on the newest block. */
-export async function profileOf(client: Client, call: TracedCall): Promise<Profile> {
+export async function profileCall(client: Client, call: TracedCall): Promise<Profile> {
   const options = { disableStorage: true };
   const { gas, structLogs: steps }: { gas: number; structLogs: Step[] } = await client.transport.request({
     method: "debug_traceCall",

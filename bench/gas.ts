@@ -6,12 +6,12 @@ import { type Abi, encodeDeployData, encodeFunctionData, type Hex, keccak256, pa
 import { privateKeyToAccount } from "viem/accounts";
 import { authorityAbi, settlementAbi } from "../scripts/chain/abi.ts";
 import { type AnvilAccount, devAccounts, startAnvil } from "../scripts/chain/anvil.ts";
-import { type Client, clientFor, receiptOf } from "../scripts/chain/client.ts";
+import { awaitReceipt, type Client, createClient } from "../scripts/chain/client.ts";
 import { deployContracts } from "../scripts/chain/deploy.ts";
 import { type FullPayment, signPayment } from "../scripts/chain/payments.ts";
 import { addressesOf, roleAccounts } from "../scripts/ephemeral.ts";
-import { intentHash } from "../src/chain/hashes.ts";
-import { type Profile, profileOf } from "./gas-profile.ts";
+import { hashIntent } from "../src/chain/hashes.ts";
+import { type Profile, profileCall } from "./gas-profile.ts";
 
 export type Gas = { readonly call: string; readonly gas: number };
 /** Calls that are profiled, by name. */
@@ -60,7 +60,7 @@ const PROFILED = new Set<string | number>(RATIOS.flat());
 const CHAIN_ID = 84_532;
 const UNIT = 1_000_000n;
 const DELAYS = { wallet: 3_600, payOut: 3_600, admin: 3_600, owner: 3_600 };
-const LIMITLESS = 2n ** 256n - 1n;
+const UNLIMITED = 2n ** 256n - 1n;
 const hashOf = (text: string): Hex => keccak256(toHex(text));
 const CONSUMER = hashOf("did:aeap:22222222-2222-4222-8222-222222222222");
 
@@ -85,7 +85,7 @@ export async function measureGas(profiles: Profiles = new Map()): Promise<Gas[]>
 type People = Readonly<Record<"payer" | "wallet" | "stranger", AnvilAccount>>;
 /** Makes a call, and measures it if it has a name. */
 type Call = (from: Hex, functionName: string, args: readonly unknown[], name?: string) => Promise<Receipt>;
-type Receipt = Awaited<ReturnType<typeof receiptOf>>;
+type Receipt = Awaited<ReturnType<typeof awaitReceipt>>;
 type Lab = {
   readonly measured: Gas[];
   readonly client: Client;
@@ -102,15 +102,16 @@ type Lab = {
 };
 
 async function openLab(rpcUrl: string, profiles: Profiles): Promise<Lab> {
-  const client = clientFor(rpcUrl);
+  const client = createClient(rpcUrl);
   const [payer, wallet, stranger] = devAccounts().slice(5);
   if (!payer || !wallet || !stranger) throw new Error("anvil has no accounts");
   const measured: Gas[] = [];
   async function send(from: Hex, to: Hex | null, data: Hex, name?: string): Promise<Receipt> {
-    if (to !== null && PROFILED.has(name ?? "")) profiles.set(name ?? "", await profileOf(client, { from, to, data }));
+    if (to !== null && PROFILED.has(name ?? ""))
+      profiles.set(name ?? "", await profileCall(client, { from, to, data }));
     const params = [{ from, ...(to && { to }), data, gas: toHex(5_000_000) }];
     const hash: Hex = await client.transport.request({ method: "eth_sendTransaction", params });
-    const receipt = await receiptOf(client, hash);
+    const receipt = await awaitReceipt(client, hash);
     if (receipt.status !== "success") throw new Error(`reverted: ${name ?? data.slice(0, 10)}`);
     if (name !== undefined) measured.push({ call: name, gas: Number(receipt.gasUsed) });
     return receipt;
@@ -162,7 +163,7 @@ async function openLab(rpcUrl: string, profiles: Profiles): Promise<Lab> {
 
 let intents = 0;
 /** The hash of an intent that names its payer, which is the costlier form. */
-const nextIntent = (payer: Hex): Hex => intentHash(`pin_${intents++}`, payer);
+const nextIntent = (payer: Hex): Hex => hashIntent(`pin_${intents++}`, payer);
 
 const paymentTo = async ({ client, token, people }: Lab, providerDidHash: Hex): Promise<FullPayment> => ({
   token,
@@ -201,8 +202,8 @@ async function measurePayments(lab: Lab): Promise<void> {
   const { onToken, register, read, contract } = lab;
   const { payer, wallet, stranger } = lab.people;
   await onToken(payer.address, "mint", [payer.address, 10_000n * UNIT]);
-  await onToken(payer.address, "approve", [contract, LIMITLESS]);
-  await onToken(payer.address, "approve", [stranger.address, LIMITLESS]);
+  await onToken(payer.address, "approve", [contract, UNLIMITED]);
+  await onToken(payer.address, "approve", [stranger.address, UNLIMITED]);
   // The first payment, after which the contract and the wallet both hold an amount.
   await payIntent(lab, await register("did:aeap:first"));
   await onToken(stranger.address, "transferFrom", [payer.address, wallet.address, UNIT], PLAIN);

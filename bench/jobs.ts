@@ -10,13 +10,13 @@ export type Handed = { readonly jobs: JobMessage[]; readonly chains: ChainMessag
 export const newHanded = (): Handed => ({ jobs: [], chains: [] });
 
 /** The bindings with queues that keep their messages instead of delivering them. */
-export const collecting = (env: Env, { jobs, chains }: Handed): Env => ({
+export const withCollectingQueues = (env: Env, { jobs, chains }: Handed): Env => ({
   ...env,
-  JOB_QUEUE: keeping(env.JOB_QUEUE, jobs),
-  CHAIN_QUEUE: keeping(env.CHAIN_QUEUE, chains),
+  JOB_QUEUE: keepMessages(env.JOB_QUEUE, jobs),
+  CHAIN_QUEUE: keepMessages(env.CHAIN_QUEUE, chains),
 });
 
-const keeping = <T>(queue: Queue<T>, kept: T[]): Queue<T> =>
+const keepMessages = <T>(queue: Queue<T>, kept: T[]): Queue<T> =>
   new Proxy(queue, {
     get: (target, method) => {
       if (method === "send") return async (message: T) => void kept.push(message);
@@ -30,7 +30,7 @@ const keeping = <T>(queue: Queue<T>, kept: T[]): Queue<T> =>
 /** Runs a job in one request as the cron starts it and the queue continues it: messages to its queue are processed at once. */
 export async function runJob(env: Env, job: Job): Promise<void> {
   const jobs: JobMessage[] = [];
-  const deps = buildDeps({ ...env, JOB_QUEUE: keeping(env.JOB_QUEUE, jobs) }, env.ISSUER);
+  const deps = buildDeps({ ...env, JOB_QUEUE: keepMessages(env.JOB_QUEUE, jobs) }, env.ISSUER);
   await startJobs(deps, [job]);
   for (let message = jobs.shift(); message; message = jobs.shift()) await runMessage(deps, JOBS, message);
 }

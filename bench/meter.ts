@@ -33,13 +33,13 @@ export const newCost = (): Cost => ({
 /** Makes a trip or an object call; may delay it. */
 export type Hop = <T>(go: () => Promise<T>) => Promise<T>;
 
-const atOnce: Hop = (go) => go();
+const runDirectly: Hop = (go) => go();
 
 /**
  * Counts hops as they end; each begins after `delayMs`. A hop that begins after another has ended is the next link of the chain, and concurrent hops
  * are one. A hop that is still running at the answer does not count.
  */
-export function hopsInto(cost: Cost, delayMs: number): Hop {
+export function countHops(cost: Cost, delayMs: number): Hop {
   return async (go) => {
     const link = cost.hops + 1;
     await new Promise((resolve) => setTimeout(resolve, delayMs));
@@ -57,7 +57,7 @@ type Known = { statement: D1PreparedStatement; sql: string };
 type Trip = <T>(sqls: readonly string[], go: () => Promise<T>, answers: (result: T) => readonly Answer[]) => Promise<T>;
 
 /** Makes trips, and adds each to the cost that is current at its start. A trip that D1 refuses counts as well. */
-const tripsInto =
+const countTrips =
   (current: () => Cost, hop: Hop): Trip =>
   async (sqls, go, answers) => {
     const cost = current();
@@ -77,9 +77,9 @@ const tripsInto =
   };
 
 /** Adds every trip to the database to the cost that is current at its start. */
-export function meterD1(d1: D1Database, current: () => Cost, hop: Hop = atOnce): D1Database {
+export function meterD1(d1: D1Database, current: () => Cost, hop: Hop = runDirectly): D1Database {
   const known = new WeakMap<object, Known>();
-  const trip = tripsInto(current, hop);
+  const trip = countTrips(current, hop);
   const one = (statement: D1PreparedStatement, sql: string) =>
     trip(
       [sql],
@@ -230,7 +230,7 @@ export function watchCalls<T extends object>(target: T, onCall: () => void, inne
 }
 
 /** Each call of a stub counts as one request to that class's object; getting the stub does not count. */
-export function meterObjects<T extends object>(namespace: T, name: string, cost: Cost, hop: Hop = atOnce): T {
+export function meterObjects<T extends object>(namespace: T, name: string, cost: Cost, hop: Hop = runDirectly): T {
   const countCall = () => {
     cost.objects[name] = (cost.objects[name] ?? 0) + 1;
   };

@@ -20,7 +20,7 @@ export async function sendPaced(
   const started = performance.now();
   for (let n = 0; !ended.aborted; n++) {
     const known = cases[n % cases.length];
-    if (known) sent.push(timed(play, known).then((ms) => void answers.get(nameOf(known))?.push(ms)));
+    if (known) sent.push(timeCall(play, known).then((ms) => void answers.get(nameOf(known))?.push(ms)));
     await sleep(Math.max(0, started + (n + 1) * everyMs - performance.now()));
   }
   await Promise.all(sent);
@@ -28,7 +28,7 @@ export async function sendPaced(
 }
 
 /** Leaves out the time to prepare a call, such as its signature. */
-async function timed(play: Play, { ask, status }: Case): Promise<number> {
+async function timeCall(play: Play, { ask, status }: Case): Promise<number> {
   const asked = await ask(play);
   const start = performance.now();
   await sendTimed(play.stage.origin, asked, status);

@@ -1,11 +1,11 @@
 // Payments of consumers on the local chain.
 import { encodeFunctionData } from "viem";
 import { devAccounts } from "../scripts/chain/anvil.ts";
-import { send } from "../scripts/chain/client.ts";
+import { sendData } from "../scripts/chain/client.ts";
 import { approve, depositEscrow, mintTestUsdc, payIntent } from "../scripts/chain/payments.ts";
 import { roleAccounts } from "../scripts/ephemeral.ts";
 import { authorityAbi, settlementAbi } from "../src/chain/abi.ts";
-import { didHash, intentHash } from "../src/chain/hashes.ts";
+import { hashDid, hashIntent } from "../src/chain/hashes.ts";
 import type { Network } from "../src/chain/networks.ts";
 
 export type Amount = { readonly text: string; readonly units: bigint };
@@ -48,24 +48,24 @@ export async function payFor(
     settlementContract,
     token,
     amount: amount.units,
-    providerDidHash: didHash(parties.providerDid),
-    consumerDidHash: didHash(parties.consumerDid),
-    intentHash: intentHash(intentId),
+    providerDidHash: hashDid(parties.providerDid),
+    consumerDidHash: hashDid(parties.consumerDid),
+    intentHash: hashIntent(intentId),
   });
 }
 
 /** Deposits an amount into a provider's vault; resolves once it is mined. */
 export async function depositFor(network: Network, providerDid: string, amount: bigint): Promise<void> {
   const { rpcUrl, token, settlementContract } = chainOf(network);
-  const deposit = { settlementContract, token, amount, providerDidHash: didHash(providerDid) };
+  const deposit = { settlementContract, token, amount, providerDidHash: hashDid(providerDid) };
   await depositEscrow(rpcUrl, wallet(PAYER).privateKey, deposit);
 }
 
 /** Sets a threshold with the registrar's key, bypassing the service. */
 export async function setThresholdFor(network: Network, did: string, units: bigint): Promise<void> {
   const contract = network.settlement_contract as Address;
-  const args = [didHash(did), network.token as Address, units] as const;
+  const args = [hashDid(did), network.token as Address, units] as const;
   const call = encodeFunctionData({ abi: settlementAbi, functionName: "setThreshold", args });
   const data = encodeFunctionData({ abi: authorityAbi, functionName: "execute", args: [contract, call] });
-  await send(network.rpc_url, roleAccounts().registrar.privateKey, network.authority as Address, data);
+  await sendData(network.rpc_url, roleAccounts().registrar.privateKey, network.authority as Address, data);
 }

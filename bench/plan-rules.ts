@@ -174,7 +174,7 @@ export const planFaults = (sql: string, steps: readonly string[]): string[] =>
   );
 
 /** The statement that explains another one, and values for its parameters, which do not affect the plan. */
-export const explained = (sql: string): { sql: string; params: null[] } => ({
+export const explainStatement = (sql: string): { sql: string; params: null[] } => ({
   sql: `explain query plan ${sql}`,
   // `?1` names a parameter that was bound before.
   params: Array.from({ length: sql.split(/\?(?!\d)/).length - 1 }, () => null),

@@ -49,7 +49,7 @@ export async function startPlay(stage: Stage): Promise<Play> {
   const ahead = await getAhead(stage, next());
   const play = { stage, network, principalId: buyer, consumer, provider, idle, delegates, stranger, ahead, next };
   // Brings the vault to its threshold now, so that it does not happen in the middle of a case.
-  await facilitated(play, play, LARGE_AMOUNT);
+  await buyAndFacilitate(play, play, LARGE_AMOUNT);
   await follow(play);
   return play;
 }
@@ -174,13 +174,13 @@ export async function openPair({ stage, next }: Play): Promise<PlayedPair> {
 }
 
 /** The number of times that a market is requested, because a chain that has just started may be late. */
-const ASKED = 10;
+const MARKET_REQUESTS_MAX = 10;
 
 export async function openMarket(stage: Stage, provider: PlayedAgent): Promise<PlayedAgent> {
   const [network] = stage.networks;
   if (!network) return provider;
   const ask = manage(stage, "POST", marketsPath(provider.did), marketBody(network));
-  for (let time = 0; time < ASKED; time++) {
+  for (let time = 0; time < MARKET_REQUESTS_MAX; time++) {
     const { markets } = json(await must(stage, ask, 200)) as { markets: readonly { status: string }[] };
     if (markets.every(({ status }) => status === "ACTIVE")) return provider;
     await setTimeout(1_000);
@@ -243,7 +243,7 @@ export async function openIntent({ stage, network }: Play, pair: Pair, amount = 
 export type Paid = { readonly intentId: string; readonly txHash: string };
 
 /** Opens an intent and pays it on the chain, without facilitating it. */
-export async function paid(play: Play, pair: Pair, amount = AMOUNT): Promise<Paid> {
+export async function openAndPay(play: Play, pair: Pair, amount = AMOUNT): Promise<Paid> {
   const intentId = await openIntent(play, pair, amount);
   const parties = { consumerDid: pair.consumer.did, providerDid: pair.provider.did };
   return { intentId, txHash: await payFor(play.network, parties, intentId, amount) };
@@ -254,8 +254,8 @@ export const facilitation = ({ intentId, txHash }: Paid): Json => ({ intent_id: 
 export type Settled = Paid & { readonly taskId: string; readonly transactionId: string };
 
 /** Opens, pays and facilitates a purchase. */
-export async function facilitated(play: Play, pair: Pair = play, amount = AMOUNT): Promise<Settled> {
-  const purchase = await paid(play, pair, amount);
+export async function buyAndFacilitate(play: Play, pair: Pair = play, amount = AMOUNT): Promise<Settled> {
+  const purchase = await openAndPay(play, pair, amount);
   const asked = as(pair.consumer, "POST", "/v1/facilitate", facilitation(purchase));
   const settled = json(await must(play.stage, asked, 200));
   return { ...purchase, taskId: String(settled["task_id"]), transactionId: String(settled["transaction_id"]) };

@@ -1,7 +1,7 @@
 // Replaces the randomness of the bench build, so that the number of rows read repeats from run to run.
 
 /** Draws from a separate sequence that repeats (the generator Mulberry32). */
-const sequence = (): (() => number) => {
+const createSequence = (): (() => number) => {
   let drawn = 0;
   return () => {
     drawn = (drawn + 0x6d2b79f5) | 0;
@@ -12,7 +12,7 @@ const sequence = (): (() => number) => {
 };
 
 /** The order of ids decides whether a range of an index has a neighbour, and each neighbour is a row that is read. */
-const drawByte = sequence();
+const drawByte = createSequence();
 /** Places of certificates are consecutive, so that none is drawn twice: a draw of a taken place would read two more rows. */
 let places = 0;
 crypto.getRandomValues = (values) => {
@@ -28,7 +28,7 @@ crypto.getRandomValues = (values) => {
  * Makes the n-th DID equal in each run, however many other bytes were drawn before: a follower compares the vaults that come first by their DIDs, and
  * reads as many lines as they have.
  */
-const drawUuidByte = sequence();
+const drawUuidByte = createSequence();
 crypto.randomUUID = () => {
   const digits = Array.from({ length: 16 }, () => drawUuidByte().toString(16).padStart(2, "0")).join("");
   return `${digits.slice(0, 8)}-${digits.slice(8, 12)}-4${digits.slice(13, 16)}-a${digits.slice(17, 20)}-${digits.slice(20)}`;

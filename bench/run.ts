@@ -29,7 +29,7 @@ import {
 } from "./check.ts";
 import { type CaseCost, measureCosts, measureFar, type Outcome } from "./costs.ts";
 import { measureCouriers } from "./couriers.ts";
-import { uncovered } from "./coverage.ts";
+import { findUncovered } from "./coverage.ts";
 import { COSTS_PATH, comparableCosts, costsDocument } from "./document.ts";
 import { checkGas, measureGas } from "./gas.ts";
 import { measureIdle } from "./idle.ts";
@@ -63,7 +63,7 @@ const isChecked = options.check || options.write;
 const sizes = options.sizes || (!quick && (options.scale || !isChecked));
 const cases = CASES.filter((known) => only === undefined || only.some((part) => nameOf(known).includes(part)));
 /** True if a separate measurement is wanted. Runs for costs only leave it out, and quick checks of budgets leave it out if `isLong`. */
-const isAsked = (name: string, isLong = false): boolean =>
+const isMeasurementWanted = (name: string, isLong = false): boolean =>
   only ? only.includes(name) : !options.quick && (!isLong || options.scale || !isChecked);
 
 const logStep = (step: string) => console.error(`bench: ${step}`);
@@ -83,19 +83,19 @@ async function measureCases(stage: Stage): Promise<Omit<Findings, "violations" |
   const costs = await measureCosts(play, cases);
   const pace = { rounds: Number(options.rounds), sliceMs: Number(options.slice) };
   const timed = !quick && !isChecked;
-  const busy = wanted("a busy seller", isAsked("busy", true)) ? await measureBusy(play) : null;
-  const latencies = wanted("latency", timed || (only?.includes("latency") ?? false))
+  const busy = logIfWanted("a busy seller", isMeasurementWanted("busy", true)) ? await measureBusy(play) : null;
+  const latencies = logIfWanted("latency", timed || (only?.includes("latency") ?? false))
     ? await measureLatencies(play, cases, pace)
     : null;
-  const load = wanted("load", timed) ? await measureLoad(play, cases, pace) : null;
-  const couriers = wanted("webhooks under load", timed || (only?.includes("couriers") ?? false))
+  const load = logIfWanted("load", timed) ? await measureLoad(play, cases, pace) : null;
+  const couriers = logIfWanted("webhooks under load", timed || (only?.includes("couriers") ?? false))
     ? await measureCouriers(play)
     : null;
   // Books the payments made meanwhile, or the first case that reads the chain would read them.
   await follow(play);
   const sized = sizes ? await measureSizes(play, cases) : [];
   const plans = await findPlanFaults(stage, costs.flatMap(costOf));
-  const gas = wanted("gas", isAsked("gas")) ? await measureGas() : [];
+  const gas = logIfWanted("gas", isMeasurementWanted("gas")) ? await measureGas() : [];
   return { costs, sized, far, plans, latencies, load, couriers, gas, busy };
 }
 
@@ -105,14 +105,18 @@ const APART = ["idle", "suspensions", "acts"] as const;
 async function measureApart(stage: Stage | null): Promise<Pick<Findings, (typeof APART)[number]>> {
   if (!stage) return { idle: [], suspensions: [], acts: [] };
   const play = await startPlay(stage);
-  const idle = wanted("an idle quarter of an hour", isAsked("idle")) ? await measureIdle(play) : [];
+  const idle = logIfWanted("an idle quarter of an hour", isMeasurementWanted("idle")) ? await measureIdle(play) : [];
   // Runs before the suspensions, because the order of their many rows would change the bytes.
-  const acts = wanted("purchases with all that follows", isAsked("acts")) ? await measureActs(play) : [];
-  const suspensions = wanted("suspensions", isAsked("suspensions")) ? await measureSuspensions(play) : [];
+  const acts = logIfWanted("purchases with all that follows", isMeasurementWanted("acts"))
+    ? await measureActs(play)
+    : [];
+  const suspensions = logIfWanted("suspensions", isMeasurementWanted("suspensions"))
+    ? await measureSuspensions(play)
+    : [];
   return { idle, suspensions, acts };
 }
 
-function wanted(step: string, yes: boolean): boolean {
+function logIfWanted(step: string, yes: boolean): boolean {
   if (yes) logStep(step);
   return yes;
 }
@@ -137,7 +141,7 @@ function violationsOf(measured: Omit<Findings, "violations">): string[] {
   const withHistory = ({ rows, outcomes }: Sized) =>
     checkCosts(outcomes).map((line) => `${line} (with ${rows.toLocaleString("en")} rows of history)`);
   return [
-    ...(only === undefined ? uncovered() : []),
+    ...(only === undefined ? findUncovered() : []),
     ...checkCosts(costs),
     ...sized.flatMap(withHistory),
     ...[costs, ...sized.map(({ outcomes }) => outcomes)].flatMap(checkMovements),
@@ -155,10 +159,10 @@ function violationsOf(measured: Omit<Findings, "violations">): string[] {
 
 const costOf = (outcome: Outcome): CaseCost[] => ("cost" in outcome ? [outcome.cost] : []);
 
-const bundle = wanted("bundle and start", !quick) ? measureBundle() : null;
+const bundle = logIfWanted("bundle and start", !quick) ? measureBundle() : null;
 logStep("two chains, the Worker, two platforms, on each stage");
 const stage = await setStage();
-const another = APART.some((name) => isAsked(name)) ? await setStage() : null;
+const another = APART.some((name) => isMeasurementWanted(name)) ? await setStage() : null;
 // Both stages are closed when both measurements are done, because they share connections.
 const [played, apart] = await Promise.all([measureCases(stage), measureApart(another)]).finally(async () => {
   await another?.close();

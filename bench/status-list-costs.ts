@@ -43,7 +43,7 @@ export type Measured = {
 export type Filling = { readonly certificates: number; readonly exceptions: number; readonly lists: number };
 
 /** Fills the lists from 2 on. The polynomial gives each certificate of a list a place of its own, as scattered as random ones. */
-export async function fill(play: Play, { certificates, exceptions, lists }: Filling): Promise<void> {
+export async function fillLists(play: Play, { certificates, exceptions, lists }: Filling): Promise<void> {
   const { stage, provider } = play;
   const each = Math.round(certificates / exceptions);
   const inList = `(n / ${lists})`;
@@ -67,7 +67,7 @@ export async function fill(play: Play, { certificates, exceptions, lists }: Fill
 }
 
 /** Suspends certificates of one list until it has the given number of exceptions. */
-export async function gather({ stage }: Play, listId: number, exceptions: number): Promise<void> {
+export async function addExceptions({ stage }: Play, listId: number, exceptions: number): Promise<void> {
   const wanted = exceptions - (await countExceptions(stage, listId));
   const sql = `update certificates set listed_status = 2 where list_id = ? and idx in (select idx from certificates
     where list_id = ? and listed_status = 0 and replaced_at is null
@@ -97,12 +97,12 @@ export async function measure(play: Play, lists: readonly number[]): Promise<Mea
 export async function measureList(play: Play, listId: number): Promise<MeasuredList> {
   const exceptions = await countExceptions(play.stage, listId);
   const unsign = { sql: "update status_lists set signed_at = null, signed = null where list_id = ?", params: [listId] };
-  const signed = await answers(play, listId, () => play.stage.sql([unsign]));
-  return { exceptions, signed, served: await answers(play, listId, async () => undefined) };
+  const signed = await measureAnswers(play, listId, () => play.stage.sql([unsign]));
+  return { exceptions, signed, served: await measureAnswers(play, listId, async () => undefined) };
 }
 
 /** Sends a credential, so that no cache answers. */
-async function answers(play: Play, listId: number, before: () => Promise<unknown>): Promise<ListCost> {
+async function measureAnswers(play: Play, listId: number, before: () => Promise<unknown>): Promise<ListCost> {
   const ask = anyone("GET", `/.well-known/aeap-status-lists/${listId}`, undefined, { Authorization: "Bearer none" });
   const costs: ListCost[] = [];
   for (let i = 0; i < TIMES; i++) {

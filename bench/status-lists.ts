@@ -9,7 +9,7 @@ import { sumOf } from "./meter.ts";
 import { startPlay } from "./play.ts";
 import { table } from "./report.ts";
 import { setStage } from "./stage.ts";
-import { DRAWN_FOR, fill, gather, type Measured, measure, measureList } from "./status-list-costs.ts";
+import { addExceptions, DRAWN_FOR, fillLists, type Measured, measure, measureList } from "./status-list-costs.ts";
 
 const { values: options } = parseArgs({
   options: {
@@ -33,11 +33,11 @@ async function run(): Promise<Measured[]> {
     const few = await measure(play, [1]);
     const lists = Math.ceil(certificates / (STATUS_LIST_FULL * STATUS_LIST_SIZE));
     logStep(`${certificates.toLocaleString("en")} certificates in ${lists} lists`);
-    await fill(play, { certificates, exceptions, lists });
+    await fillLists(play, { certificates, exceptions, lists });
     const [first, newest] = [2, lists + 1];
     const many = await measure(play, [first, newest]);
     logStep("all exceptions in one list");
-    await gather(play, first, exceptions);
+    await addExceptions(play, first, exceptions);
     return [few, { ...many, lists: [...many.lists, await measureList(play, first)] }];
   } finally {
     await stage.close();

@@ -49,7 +49,7 @@ async function suspend(
   // The further slices begin while the answer is sent, so the answer waits only for its hops, which are trips here.
   const { reply, metered } = await sendMetered(play, ask, { "Bench-Hold": "1", "Bench-Hop-Ms": "0" });
   if (reply.status !== 200) throw new Error(`suspend: ${reply.status}`);
-  const rest = await finish(play);
+  const rest = await finishSlices(play);
   const [[left] = []] = await stage.sql([
     {
       sql: "select count(*) as running from agents where principal_id = ? and status in ('ACTIVE', 'FUNDING')",
@@ -69,7 +69,7 @@ async function suspend(
 }
 
 /** Runs the job if slices are left, as the queue would. */
-async function finish(play: Play): Promise<Rows> {
+async function finishSlices(play: Play): Promise<Rows> {
   const [[open] = []] = await play.stage.sql([{ sql: "select count(*) as cascades from cascades" }]);
   if (open?.["cascades"] === 0) return { read: 0, written: 0 };
   const { reply, metered } = await sendMetered(play, {

@@ -8,7 +8,7 @@ import { DAY_MS, MINUTE_MS, SECOND_MS } from "../src/core/limits.ts";
 import { type Case, nameOf } from "./case.ts";
 import { countUnhashed } from "./cases/activity.ts";
 import { CASES } from "./cases.ts";
-import { checkWave, type Slowed } from "./check.ts";
+import { checkWave, type SlowedCall } from "./check.ts";
 import { watchOthers } from "./cpu.ts";
 import { type Answers, percentile95, sendPaced } from "./paced.ts";
 import { type Play, startPlay } from "./play.ts";
@@ -71,7 +71,7 @@ async function run(): Promise<Found> {
     const othersShares = [othersBefore()];
     logStep("the wave");
     const othersMeanwhile = watchOthers();
-    const { wave, seconds, during } = await record(play, arranged);
+    const { wave, seconds, during } = await recordWave(play, arranged);
     othersShares.push(othersMeanwhile());
     logStep(`recorded in ${seconds.toFixed(1)} s`);
     const hashing = performance.now();
@@ -93,7 +93,7 @@ const callsAlone = (play: Play, ms: number): Promise<Answers> => paced(play, Abo
 const paced = (play: Play, ended: AbortSignal) => sendPaced(play, others, Number(options.every), ended);
 
 /** Lets the attestations end. The cron starts at once, and then each minute as usual; the queues do the rest. */
-async function record(
+async function recordWave(
   { stage, ...play }: Play,
   arranged: Wave,
 ): Promise<{ wave: Wave; seconds: number; during: Answers }> {
@@ -121,8 +121,8 @@ async function record(
 
 const all = (answers: Answers): number[] => [...answers.values()].flat();
 
-function slowedBy({ alone, during }: Found): Slowed[] {
-  const slowed = (name: string, before: readonly number[], meanwhile: readonly number[]): Slowed => ({
+function compareCalls({ alone, during }: Found): SlowedCall[] {
+  const slowed = (name: string, before: readonly number[], meanwhile: readonly number[]): SlowedCall => ({
     name,
     aloneMs: percentile95(before),
     duringMs: percentile95(meanwhile),
@@ -134,8 +134,8 @@ function slowedBy({ alone, during }: Found): Slowed[] {
 const found = await run();
 const { seconds, recorded, wave } = found;
 const agents = wave.principals * wave.agents;
-const slowed = slowedBy(found);
-const ratio = ({ aloneMs, duringMs }: Slowed) => (duringMs / aloneMs).toFixed(2);
+const slowed = compareCalls(found);
+const ratio = ({ aloneMs, duringMs }: SlowedCall) => (duringMs / aloneMs).toFixed(2);
 console.log(`
 ${wave.principals} principals with ${wave.agents} agents each ended at one instant: recorded in ${seconds.toFixed(1)} s.
 ${recorded.once} of ${agents} agents have one entry, one event and one directory record each.

@@ -10,7 +10,7 @@ export type Hook = { readonly platform: Platform; readonly webhookId: string; re
 const hooks = new WeakMap<Stage, Promise<Hook>>();
 
 /** The one endpoint of its account, which gets every event. It is old: one delivery is done, and one waits. */
-export function hookOf({ stage }: Play): Promise<Hook> {
+export function openHook({ stage }: Play): Promise<Hook> {
   const known = hooks.get(stage) ?? makeHook(stage);
   hooks.set(stage, known);
   return known;
@@ -25,9 +25,9 @@ async function makeHook(stage: Stage): Promise<Hook> {
   const made = json(await must(stage, manageAs(platform, "POST", "/v1/webhooks", body), 201));
   const hook = { platform, webhookId: String(made["webhook_id"]), path: `/v1/webhooks/${made["webhook_id"]}` };
   await stage.sql([
-    logged(hook, deliveryId(0), "delivered", null),
-    logged(hook, deliveryId(1), "pending", LATER),
-    queued(hook, deliveryId(1), LATER, true),
+    toLoggedDelivery(hook, deliveryId(0), "delivered", null),
+    toLoggedDelivery(hook, deliveryId(1), "pending", LATER),
+    toQueuedDelivery(hook, deliveryId(1), LATER, true),
   ]);
   return hook;
 }
@@ -40,13 +40,13 @@ export const deliveryId = (n: number, at = Date.now()): string =>
 
 const EVENT = ["evt_0", "agent.status_changed"];
 
-export const logged = ({ webhookId }: Hook, id: string, status: string, nextAt: number | null): Sql => ({
+export const toLoggedDelivery = ({ webhookId }: Hook, id: string, status: string, nextAt: number | null): Sql => ({
   sql: `insert into webhook_deliveries (webhook_id, delivery_id, event_id, event_type, status, next_at, attempts, event_seq)
     values (?, ?, ?, ?, ?, ?, '[]', coalesce((select max(seq) from events), 0))`,
   params: [webhookId, id, ...EVENT, status, nextAt],
 });
 
-export const queued = ({ webhookId }: Hook, id: string, nextAt: number, tried: boolean): Sql => ({
+export const toQueuedDelivery = ({ webhookId }: Hook, id: string, nextAt: number, tried: boolean): Sql => ({
   sql: `insert into webhook_queue (webhook_id, next_at, delivery_id, event_id, event_type, event_seq, tries, logged, lease_until)
     values (?, ?, ?, ?, ?, coalesce((select max(seq) from events), 0), ?, ?, 0)`,
   params: [webhookId, nextAt, id, ...EVENT, tried ? 1 : 0, tried ? 1 : 0],
@@ -54,7 +54,7 @@ export const queued = ({ webhookId }: Hook, id: string, nextAt: number, tried: b
 
 /** Leaves nothing due for the endpoint, which is the only one of its account and answers. */
 export async function settleHook(play: Play): Promise<Hook> {
-  const hook = await hookOf(play);
+  const hook = await openHook(play);
   const { sql, receiver } = play.stage;
   await sql([
     { sql: "delete from webhook_queue where next_at <= ?", params: [Date.now() + DAY_MS] },
@@ -78,7 +78,7 @@ export const leaveEvents = ({ stage }: Play, { platformId }: Platform, count: nu
 
 /** Gives the measured platform the given number of endpoints, and no others. */
 export async function leaveEndpoints(play: Play, count: number): Promise<void> {
-  const { webhookId } = await hookOf(play);
+  const { webhookId } = await openHook(play);
   const own = play.stage.platform.platformId;
   await play.stage.sql([
     { sql: "delete from webhook_endpoints where platform_id = ?", params: [own] },

@@ -8,7 +8,7 @@ import { parseNetworks } from "../src/chain/networks.ts";
 import { buildDeps, type Env } from "../src/context.ts";
 import { JOBS } from "../src/cron.ts";
 import { openDatabase } from "../src/db/batch.ts";
-import { networkStandings } from "../src/db/tables/chain.ts";
+import { networkAvailability } from "../src/db/tables/chain.ts";
 import { followChain } from "../src/follower/job.ts";
 import type { Message } from "../src/queue.ts";
 import service, {
@@ -21,11 +21,11 @@ import service, {
   SandboxRecorder,
 } from "../src/worker.ts";
 import { commitEvents, countDelivered, deliverFresh } from "./deliver.ts";
-import { collecting, newHanded, runJob, runTrigger } from "./jobs.ts";
+import { newHanded, runJob, runTrigger, withCollectingQueues } from "./jobs.ts";
 import {
   type Cost,
+  countHops,
   type Hop,
-  hopsInto,
   meterD1,
   meterObjects,
   newCost,
@@ -44,10 +44,10 @@ const METER = "bench-meter";
 // ---- Outbound calls and the objects' own work ------------------------------------------------------------------------
 
 const current = new AsyncLocalStorage<Cost>();
-const inside: ObjectWork = { storageCalls: 0, rowsWritten: 0, fetches: 0 };
+const objectCost: ObjectWork = { storageCalls: 0, rowsWritten: 0, fetches: 0 };
 const realFetch = globalThis.fetch;
 globalThis.fetch = async (...input: Parameters<typeof fetch>) => {
-  const counter = current.getStore() ?? inside;
+  const counter = current.getStore() ?? objectCost;
   counter.fetches += 1;
   const response = await realFetch(...input);
   if (await isPendingReceipt(input[1]?.body, response)) counter.fetches -= 1;
@@ -69,11 +69,11 @@ type Answer = { readonly id: number; readonly result?: unknown };
 /** Objects share the isolate, and the runner sends one metered request at a time, so the difference belongs to that request. */
 function watchStorage(object: object, state: DurableObjectState): void {
   const countCall = () => {
-    inside.storageCalls += 1;
+    objectCost.storageCalls += 1;
   };
   const sql = watchCalls(state.storage.sql, countCall, (cursor) => {
     if (typeof cursor === "object" && cursor !== null && "rowsWritten" in cursor) {
-      inside.rowsWritten += Number(cursor.rowsWritten);
+      objectCost.rowsWritten += Number(cursor.rowsWritten);
     }
     return cursor;
   });
@@ -109,8 +109,8 @@ export class ChainSigner extends RealChainSigner {
  * True if events and deliveries are sent on right after the calls, as in production. While costs are counted they are not: the bench fans out and
  * delivers where it counts, and an endpoint's object sleeps.
  */
-let handsOn: boolean | null = null;
-const isHandingOn = (env: BenchEnv): boolean => handsOn ?? env.BENCH_OUTBOX === "on";
+let handsOnOverride: boolean | null = null;
+const isHandingOn = (env: BenchEnv): boolean => handsOnOverride ?? env.BENCH_OUTBOX === "on";
 
 export class WebhookCourier extends RealWebhookCourier {
   override async wake(webhookId: string, afresh = false): Promise<void> {
@@ -126,7 +126,8 @@ const HOP_MS = "bench-hop-ms";
 /** The header of a request whose messages to the job queue are counted and dropped: the job that continues the work is metered separately. */
 const HOLD = "bench-hold";
 
-const dropping = (queue: Env["JOB_QUEUE"]): Env["JOB_QUEUE"] => new Proxy(queue, { get: () => async () => undefined });
+const dropMessages = (queue: Env["JOB_QUEUE"]): Env["JOB_QUEUE"] =>
+  new Proxy(queue, { get: () => async () => undefined });
 
 function meteredEnv(env: Env, cost: Cost, hop?: Hop): Env {
   const other = () => {
@@ -161,7 +162,7 @@ let last: Metered | null = null;
 type Answering = (env: Env, context: ExecutionContext) => Response | Promise<Response>;
 
 /** Sends the answer when the work after it has ended, so that both parts are counted. */
-async function metered(env: Env, context: ExecutionContext, delay: string | null, answering: Answering) {
+async function runMetered(env: Env, context: ExecutionContext, delay: string | null, answering: Answering) {
   const cost = newCost();
   const background: Promise<unknown>[] = [];
   const waiting = new Proxy(context, {
@@ -171,8 +172,8 @@ async function metered(env: Env, context: ExecutionContext, delay: string | null
       return typeof member === "function" ? member.bind(target) : member;
     },
   });
-  const hop = delay === null ? undefined : hopsInto(cost, Number(delay));
-  const before = { ...inside };
+  const hop = delay === null ? undefined : countHops(cost, Number(delay));
+  const before = { ...objectCost };
   const started = Date.now();
   const response = await current.run(cost, async () => answering(meteredEnv(env, cost, hop), waiting));
   const beforeAnswer = structuredClone(cost);
@@ -183,9 +184,9 @@ async function metered(env: Env, context: ExecutionContext, delay: string | null
     elapsedMs,
     afterAnswer: cost,
     objectWork: {
-      storageCalls: inside.storageCalls - before.storageCalls,
-      rowsWritten: inside.rowsWritten - before.rowsWritten,
-      fetches: inside.fetches - before.fetches,
+      storageCalls: objectCost.storageCalls - before.storageCalls,
+      rowsWritten: objectCost.rowsWritten - before.rowsWritten,
+      fetches: objectCost.fetches - before.fetches,
     },
   };
   return response;
@@ -200,7 +201,7 @@ async function answerRun({ searchParams }: URL, env: Env, context: ExecutionCont
   if (!job) return new Response(`there is no job ${name}`, { status: 404 });
   const latest = () => env.DB.prepare(RUN_OF).bind(name).first<StoredRun>();
   const before = await latest();
-  await metered(env, context, null, async (own) => {
+  await runMetered(env, context, null, async (own) => {
     await runJob(own, job);
     return new Response(null);
   });
@@ -220,7 +221,7 @@ const IDLE_RUN: StoredRun = { started_at: 0, done: 0, failed: 0, pending: 0, las
 /** Runs a trigger with everything that it sends to the queues of the jobs and of the chains. */
 async function answerTrigger({ searchParams }: URL, env: Env, context: ExecutionContext): Promise<Response> {
   const [cron, handed] = [searchParams.get("cron") ?? "", newHanded()];
-  return metered(collecting(env, handed), context, null, async (own) => {
+  return runMetered(withCollectingQueues(env, handed), context, null, async (own) => {
     await runTrigger(own, cron, handed);
     return new Response(null);
   });
@@ -229,7 +230,7 @@ async function answerTrigger({ searchParams }: URL, env: Env, context: Execution
 /** Processes a message of the follower as the queue does; answers 500 unless it reached the head of the chain. */
 async function answerFollowing({ searchParams }: URL, env: Env, context: ExecutionContext): Promise<Response> {
   const network = searchParams.get("network") ?? "";
-  return metered(env, context, null, async (own) => {
+  return runMetered(env, context, null, async (own) => {
     const level = await followChain(buildDeps(own, own.ISSUER), network, Date.now() + FOLLOWING_MS);
     return new Response(null, { status: level ? 200 : 500 });
   });
@@ -243,7 +244,7 @@ const FOLLOWING_MS = 20_000;
 async function answerDelivering({ searchParams }: URL, env: Env, context: ExecutionContext): Promise<Response> {
   const webhookId = searchParams.get("webhook") ?? "";
   const begun = Date.now();
-  await metered(env, context, null, async (own) => {
+  await runMetered(env, context, null, async (own) => {
     await deliverFresh(buildDeps(own, own.ISSUER), webhookId);
     return new Response(null);
   });
@@ -278,7 +279,7 @@ bench.post("/__bench/platform", async (context) => {
     network,
     sentAt: Number.MAX_SAFE_INTEGER,
   }));
-  await db.insert(networkStandings).values(values).onConflictDoNothing();
+  await db.insert(networkAvailability).values(values).onConflictDoNothing();
   return context.json({});
 });
 /** Runs the bench's own statements as one batch. */
@@ -291,7 +292,7 @@ bench.post("/__bench/sql", async (context) => {
 
 /** Turns the sending on of events and deliveries on or off. */
 bench.post("/__bench/hand-on", async (context) => {
-  handsOn = (await context.req.json<{ on: boolean }>()).on;
+  handsOnOverride = (await context.req.json<{ on: boolean }>()).on;
   return context.json({});
 });
 bench.post("/__bench/events", async (context) => {
@@ -305,12 +306,17 @@ bench.post("/__bench/events", async (context) => {
  */
 let benchEnv: Env | null = null;
 let refused = 0;
-const unlimited: RateLimit = { limit: async () => ({ success: true }) };
+const UNLIMITED_RATE: RateLimit = { limit: async () => ({ success: true }) };
 function envOf(env: Env): Env {
   const countRefusal = () => {
     refused += 1;
   };
-  benchEnv ??= { ...env, DB: watchRefusals(env.DB, countRefusal), RATE_CREDENTIAL: unlimited, RATE_ADDRESS: unlimited };
+  benchEnv ??= {
+    ...env,
+    DB: watchRefusals(env.DB, countRefusal),
+    RATE_CREDENTIAL: UNLIMITED_RATE,
+    RATE_ADDRESS: UNLIMITED_RATE,
+  };
   return benchEnv;
 }
 
@@ -324,8 +330,10 @@ export default {
     if (url.pathname.startsWith("/__bench/")) return bench.fetch(request, env, context);
     if (!request.headers.has(METER)) return service.fetch(request, envOf(env), context);
     const known = envOf(env);
-    const held = request.headers.has(HOLD) ? { ...known, JOB_QUEUE: dropping(known.JOB_QUEUE) } : known;
-    return metered(held, context, request.headers.get(HOP_MS), (own, waiting) => service.fetch(request, own, waiting));
+    const held = request.headers.has(HOLD) ? { ...known, JOB_QUEUE: dropMessages(known.JOB_QUEUE) } : known;
+    return runMetered(held, context, request.headers.get(HOP_MS), (own, waiting) =>
+      service.fetch(request, own, waiting),
+    );
   },
   /**
    * While costs are counted, only the job delivers events, and only the bench wakes an endpoint or follows the chains: a message would do so while

@@ -1,6 +1,6 @@
 // The keys of the CA: draws a key, and checks a new secret against the keys that a service still needs (IDN-38).
 import { readFileSync } from "node:fs";
-import { faultsOfKeys, type KeyFault, type SeenKey } from "../src/identity/authority-keys.ts";
+import { findKeyFaults, type KeyFault, type SeenKey } from "../src/identity/authority-keys.ts";
 import { openCertificateAuthority } from "../src/protocol/certificate-authority.ts";
 import { newSigningJwk } from "./secrets.ts";
 
@@ -34,7 +34,7 @@ async function seenBy(origin: string, operatorKey: string): Promise<SeenKey[]> {
 
 async function check(file: string, origin: string): Promise<KeyFault[]> {
   const { keys } = await openCertificateAuthority(readFileSync(file, "utf8"));
-  return faultsOfKeys(keys, await seenBy(origin, process.env["OPERATOR_KEY"] ?? ""), Date.now());
+  return findKeyFaults(keys, await seenBy(origin, process.env["OPERATOR_KEY"] ?? ""), Date.now());
 }
 
 async function run([command, file, origin]: readonly string[]): Promise<number> {

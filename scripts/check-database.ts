@@ -7,7 +7,7 @@ import { assertKnown } from "./migration-files.ts";
 
 const DATABASES = join(import.meta.dirname, "..", ".wrangler/state/v3/d1/**/*.sqlite");
 
-function appliedIn(file: string): string[] {
+function readAppliedMigrations(file: string): string[] {
   const database = new DatabaseSync(file, { readOnly: true });
   try {
     const rows = database.prepare("select name from pragma_table_list where name = 'd1_migrations'").all();
@@ -22,7 +22,7 @@ function appliedIn(file: string): string[] {
 }
 
 try {
-  for (const file of globSync(DATABASES)) assertKnown(appliedIn(file));
+  for (const file of globSync(DATABASES)) assertKnown(readAppliedMigrations(file));
 } catch (error) {
   console.error(error instanceof Error ? error.message : error);
   process.exit(1);

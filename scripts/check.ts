@@ -26,39 +26,40 @@ const STEPS: readonly Step[] = [
   { name: "each table has one store that writes it", seconds: 9, command: script("writers.ts") },
   { name: "cited rules exist, and each is proven", seconds: 1, command: script("rules.ts") },
   { name: "no test waits or depends on chance", seconds: 1, command: script("chance.ts") },
+  { name: "comments, test names and docs read plainly", seconds: 1, command: script("wording.ts") },
   { name: "nothing unused", seconds: 5, command: tool("knip/bin/knip.js", "--no-progress") },
 ];
 
 /** Seconds that each step took on two cores; the longest begin first, so that they end together. */
-const waiting = STEPS.toSorted((a, b) => b.seconds - a.seconds);
-const failed: string[] = [];
+const waitingSteps = STEPS.toSorted((a, b) => b.seconds - a.seconds);
+const failedSteps: string[] = [];
 
 async function runStep({ name, command }: Step): Promise<void> {
   const started = performance.now();
   const [file = "", ...args] = command;
   const child = spawn(file, args, { cwd: root, stdio: ["ignore", "pipe", "pipe"] });
-  const [output, complaint, status] = await Promise.all([text(child.stdout), text(child.stderr), endOf(child)]);
+  const [output, complaint, status] = await Promise.all([text(child.stdout), text(child.stderr), awaitExit(child)]);
   const seconds = ((performance.now() - started) / 1_000).toFixed(1);
   console.log(`${status === 0 ? "ok    " : "FAILED"} ${name} (${seconds} s)`);
   if (status === 0) return;
-  failed.push(name);
+  failedSteps.push(name);
   console.log(`${output}${complaint}`.trimEnd());
 }
 
 /** Resolves with the exit code, or with the reason why the command could not run. */
-const endOf = (child: ChildProcess): Promise<number | string | null> =>
+const awaitExit = (child: ChildProcess): Promise<number | string | null> =>
   new Promise((resolve) => {
     child.once("error", (error) => resolve(error.message));
     child.once("close", (code, signal) => resolve(code ?? signal));
   });
 
 async function runSteps(): Promise<void> {
-  for (let step = waiting.shift(); step; step = waiting.shift()) await runStep(step);
+  for (let step = waitingSteps.shift(); step; step = waitingSteps.shift()) await runStep(step);
 }
 
 await Promise.all(Array.from({ length: availableParallelism() }, runSteps));
 
-if (failed.length > 0) {
-  console.log(`\n${failed.length} of ${STEPS.length} checks failed: ${failed.join("; ")}`);
+if (failedSteps.length > 0) {
+  console.log(`\n${failedSteps.length} of ${STEPS.length} checks failed: ${failedSteps.join("; ")}`);
   process.exit(1);
 }

@@ -23,14 +23,14 @@ export type Sent = {
 export type Reply = { readonly status: number; readonly headers: Headers; readonly text: string };
 
 /** An answer that is not the expected one. */
-export class Surprise extends Error {}
+export class UnexpectedAnswer extends Error {}
 
 export function must(condition: boolean, what: string): asserts condition {
-  if (!condition) throw new Surprise(what);
+  if (!condition) throw new UnexpectedAnswer(what);
 }
 
 /** Returns a value of an answer by its path. */
-export function pick<T>(from: unknown, path: string): T {
+export function pickValue<T>(from: unknown, path: string): T {
   let value = from;
   for (const name of path.split(".")) value = (value as Json | null | undefined)?.[name];
   must(value !== undefined, `the answer has no ${path}: ${JSON.stringify(from)}`);
@@ -87,7 +87,7 @@ async function headersOf(agent: Agent, statement: ProofStatement): Promise<Recor
 // ---- On the chain --------------------------------------------------------------------------------------------------------
 
 /** Two accounts of the local chain: a provider's wallet, and a payer. */
-export function accountsOf(chain: ChainDescription) {
+export function pickAccounts(chain: ChainDescription) {
   const [wallet, payer] = [chain.accounts.at(-2), chain.accounts.at(-1)];
   must(wallet !== undefined && payer !== undefined, "the local chain has accounts");
   return { wallet, payer };
@@ -101,7 +101,7 @@ const FEE_BPS = 5;
  * wallet, or with a higher fee, fails.
  */
 export async function payOnChain(chain: ChainDescription, intent: unknown): Promise<Hex> {
-  const { address, private_key: key } = accountsOf(chain).payer;
+  const { address, private_key: key } = pickAccounts(chain).payer;
   const { contract, payment } = preparePayment(intent as PayableIntent, { maxFeeBps: FEE_BPS, refundTo: address });
   await mintTestUsdc(chain.rpc_url, key, payment.token, address, payment.amount);
   await approve(chain.rpc_url, key, payment.token, contract, payment.amount);

@@ -18,33 +18,33 @@ Names in brackets are the affected parties; an event goes to the party's platfor
 A document's *new version* is signed with the change; a *new revision* is signed at its next reading. Of a *stale version* the part that the
 platform controls is signed with the change, and the whole at the next reading. *Tables* are those that the other words do not imply.`;
 
-const code = (text: string): string => `\`${text}\``;
-const timesOf = <T extends string>(effects: readonly T[], show: (effect: T) => string): string[] =>
+const formatCode = (text: string): string => `\`${text}\``;
+const formatTimes = <T extends string>(effects: readonly T[], show: (effect: T) => string): string[] =>
   [...Map.groupBy(effects, (one) => one)].map(
     ([effect, all]) => show(effect) + (all.length === 1 ? "" : ` × ${all.length}`),
   );
 
 /** Lists each effect once, with its parties, and the number of times if it occurs more than once. */
-function effectsOf<T extends string>(label: string, by: By<T>, show: (effect: T) => string = String): string[] {
+function formatEffects<T extends string>(label: string, by: By<T>, show: (effect: T) => string = String): string[] {
   const lines = new Map<string, string[]>();
   for (const [party, effects] of Object.entries(by)) {
-    for (const line of timesOf(effects, show)) lines.set(line, [...(lines.get(line) ?? []), party]);
+    for (const line of formatTimes(effects, show)) lines.set(line, [...(lines.get(line) ?? []), party]);
   }
   return [...lines].map(([line, parties]) => `${label}${line} (${parties.join(", ")})`);
 }
 
 /** Lists the consequences in the order in which a reader asks for them. */
-function followsOf(row: Consequence): string {
+function formatConsequence(row: Consequence): string {
   const { states, activity, events, directory, document, certificate, alerts, mails } = row;
   return [
     ...states,
-    ...("none" in activity ? [] : activity.map((action) => `activity ${code(action)}`)),
-    ...effectsOf("event ", events, code),
-    ...effectsOf("directory: ", directory),
-    ...effectsOf("document: ", document),
-    ...effectsOf("certificate: ", certificate),
-    ...alerts.map((kind) => `alert ${code(kind)}`),
-    ...timesOf(mails, (mail) => `mail ${code(mail)}`),
+    ...("none" in activity ? [] : activity.map((action) => `activity ${formatCode(action)}`)),
+    ...formatEffects("event ", events, formatCode),
+    ...formatEffects("directory: ", directory),
+    ...formatEffects("document: ", document),
+    ...formatEffects("certificate: ", certificate),
+    ...alerts.map((kind) => `alert ${formatCode(kind)}`),
+    ...formatTimes(mails, (mail) => `mail ${formatCode(mail)}`),
     ...("none" in activity ? [`no activity: ${activity.none}`] : []),
   ].join("<br>");
 }
@@ -52,8 +52,8 @@ function followsOf(row: Consequence): string {
 const linesOf = (kind: string, acts: Readonly<Record<string, Cases>> = {}): string[] =>
   Object.entries(completeRows(acts)).flatMap(([name, rows]) =>
     rows.map((row, i) => {
-      const act = i === 0 ? `${kind}${code(name)}` : "";
-      return `| ${act} | ${row.when} | ${followsOf(row)} | ${row.tables.map(code).join(", ")} |`;
+      const act = i === 0 ? `${kind}${formatCode(name)}` : "";
+      return `| ${act} | ${row.when} | ${formatConsequence(row)} | ${row.tables.map(formatCode).join(", ")} |`;
     }),
   );
 

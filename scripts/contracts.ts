@@ -4,7 +4,7 @@
 import { createHash } from "node:crypto";
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { importOf, SETTINGS, sourceOf, standardInput } from "./chain/solidity.ts";
+import { buildStandardInput, readSource, resolveImport, SETTINGS } from "./chain/solidity.ts";
 
 type AbiInput = { readonly name: string; readonly type: string };
 type AbiEntry = { readonly type: string; readonly name?: string; readonly inputs?: readonly AbiInput[] };
@@ -127,34 +127,34 @@ const WORKER_ENTRIES = new Set([
 
 const digestFile = join(folder, "compiled.sha256");
 const check = process.argv.includes("--check");
-const isCurrent = (): boolean => existsSync(digestFile) && readFileSync(digestFile, "utf8") === `${digest()}\n`;
+const isCurrent = (): boolean => existsSync(digestFile) && readFileSync(digestFile, "utf8") === `${computeDigest()}\n`;
 if (check && !process.argv.includes("--whole") && isCurrent()) process.exit(0);
 
 // Imported here, because loading the compiler takes a second.
 const { default: solc } = await import("solc");
 const contracts = compile(folder, ARTIFACTS);
 const outputs = new Map([
-  [workerAbiFile, abiModule(contracts, ({ type, name }) => type === "error" || WORKER_ENTRIES.has(name ?? ""))],
-  [abiFile, abiModule(contracts, () => true)],
-  [artifactsFile, artifacts(contracts)],
-  [testArtifactsFile, artifacts(compile(testFolder, TEST_ARTIFACTS))],
+  [workerAbiFile, printAbiModule(contracts, ({ type, name }) => type === "error" || WORKER_ENTRIES.has(name ?? ""))],
+  [abiFile, printAbiModule(contracts, () => true)],
+  [artifactsFile, printArtifacts(contracts)],
+  [testArtifactsFile, printArtifacts(compile(testFolder, TEST_ARTIFACTS))],
 ]);
 
-const stale = [...outputs].filter(([file, text]) => !existsSync(file) || readFileSync(file, "utf8") !== text);
+const staleFiles = [...outputs].filter(([file, text]) => !existsSync(file) || readFileSync(file, "utf8") !== text);
 if (check) {
-  const behind = [...stale.map(([file]) => file), ...(isCurrent() ? [] : [digestFile])];
-  for (const file of behind) console.error(`${file} is behind the contracts: run \`node scripts/contracts.ts\``);
+  const behind = [...staleFiles.map(([file]) => file), ...(isCurrent() ? [] : [digestFile])];
+  for (const file of behind) console.error(`${file} is not current: run \`node scripts/contracts.ts\``);
   process.exit(behind.length === 0 ? 0 : 1);
 }
-for (const [file, text] of stale) writeFileSync(file, text);
-writeFileSync(digestFile, `${digest()}\n`);
-console.log(stale.length === 0 ? "contracts: nothing changed" : `contracts: wrote ${stale.length} file(s)`);
+for (const [file, text] of staleFiles) writeFileSync(file, text);
+writeFileSync(digestFile, `${computeDigest()}\n`);
+console.log(staleFiles.length === 0 ? "contracts: nothing changed" : `contracts: wrote ${staleFiles.length} file(s)`);
 
 /** Hashes every source and library, the compiler version, its settings, this script, and the generated files. */
-function digest(): string {
+function computeDigest(): string {
   const inputs = [
-    ...Object.values(ARTIFACTS).map((entry) => standardInput(folder, entry)),
-    ...Object.values(TEST_ARTIFACTS).map((entry) => standardInput(testFolder, entry)),
+    ...Object.values(ARTIFACTS).map((entry) => buildStandardInput(folder, entry)),
+    ...Object.values(TEST_ARTIFACTS).map((entry) => buildStandardInput(testFolder, entry)),
   ];
   const { version } = JSON.parse(readFileSync(join(root, "node_modules/solc/package.json"), "utf8"));
   const files = [import.meta.filename, workerAbiFile, abiFile, artifactsFile, testArtifactsFile];
@@ -169,9 +169,11 @@ function compile(folder: string, wanted: Readonly<Record<string, string>>): Map<
     .filter((name) => name.endsWith(".sol"))
     .sort();
   const library = Object.values(wanted).filter((file) => file.startsWith("@"));
-  const sources = Object.fromEntries([...names, ...library].map((name) => [name, { content: sourceOf(folder, name) }]));
+  const sources = Object.fromEntries(
+    [...names, ...library].map((name) => [name, { content: readSource(folder, name) }]),
+  );
   const input = JSON.stringify({ language: "Solidity", sources, settings: SETTINGS });
-  const output: SolcOutput = JSON.parse(solc.compile(input, { import: importOf }));
+  const output: SolcOutput = JSON.parse(solc.compile(input, { import: resolveImport }));
   // A warning in our own files is a fault; libraries may have warnings.
   const faults = (output.errors ?? []).filter(
     ({ severity, sourceLocation }) => severity === "error" || !sourceLocation?.file.startsWith("@"),
@@ -189,7 +191,7 @@ function compile(folder: string, wanted: Readonly<Record<string, string>>): Map<
   return compiled;
 }
 
-function abiModule(compiled: Map<string, SolcContract>, isUsed: (entry: AbiEntry) => boolean): string {
+function printAbiModule(compiled: Map<string, SolcContract>, isUsed: (entry: AbiEntry) => boolean): string {
   const token = abiOf(compiled, "TestUSDC").filter(
     ({ type, name }) => (type === "function" && TOKEN_FUNCTIONS.has(name ?? "")) || name === "Transfer",
   );
@@ -209,7 +211,7 @@ function abiModule(compiled: Map<string, SolcContract>, isUsed: (entry: AbiEntry
   ].join("\n");
 }
 
-function artifacts(compiled: Map<string, SolcContract>): string {
+function printArtifacts(compiled: Map<string, SolcContract>): string {
   const entries = [...compiled].map(([name, { abi, evm }]) => {
     const { object, immutableReferences = {} } = evm.deployedBytecode;
     const places = Object.values(immutableReferences).flat();

@@ -1,6 +1,6 @@
 // The demo's part about the account: from sign-up to the sandbox key, and from the profile to production.
-import { type Json, must, pick } from "./client.ts";
-import { mailedToken } from "./mail-links.ts";
+import { type Json, must, pickValue } from "./client.ts";
+import { requestMailedToken } from "./mail-links.ts";
 import type { ServiceDescription } from "./stack.ts";
 
 export type Request = (path: string, call?: RequestOptions) => Promise<Json>;
@@ -38,7 +38,7 @@ export async function signUp({ service, request, step }: Player): Promise<DemoAc
   const legalName = `Demo Startup ${unique} GmbH`;
   const [email, password] = [`founder-${unique}@startup.example`, crypto.randomUUID()];
   const token = await step(`POST /v1/platform/register        ${email}: a link is mailed`, () =>
-    mailedToken(service, email, () =>
+    requestMailedToken(service, email, () =>
       request("/v1/platform/register", { method: "POST", expect: 201, body: { email, password } }),
     ),
   );
@@ -49,8 +49,8 @@ export async function signUp({ service, request, step }: Player): Promise<DemoAc
     request("/v1/platform/sessions", { method: "POST", expect: 201, body: { email, password } }),
   );
   return {
-    key: pick(verified, "api_key.raw_key"),
-    session: { Authorization: `Bearer ${pick<string>(session, "session_token")}` },
+    key: pickValue(verified, "api_key.raw_key"),
+    session: { Authorization: `Bearer ${pickValue<string>(session, "session_token")}` },
     password,
     legalName,
   };
@@ -64,7 +64,7 @@ export async function goToProduction(player: Player, { session, password, legalN
   const profile = await step("PATCH /v1/platform                the company's profile", () =>
     request("/v1/platform", { method: "PATCH", headers: session, body }),
   );
-  const platformId = pick<string>(profile, "platform_id");
+  const platformId = pickValue<string>(profile, "platform_id");
   await step("POST /v1/platform/documents       the four that a review needs", () => upload(player, session));
   await step("POST /v1/platform/verification    submitted for review", () =>
     request("/v1/platform/verification", { method: "POST", headers: session }),
@@ -91,7 +91,7 @@ export async function goToProduction(player: Player, { session, password, legalN
       headers: { ...session, "Idempotency-Key": crypto.randomUUID() },
     }),
   );
-  const live = pick<string>(promoted, "api_key.raw_key");
+  const live = pickValue<string>(promoted, "api_key.raw_key");
   const account = await step("GET  /v1/platform                 with the production key", () =>
     request("/v1/platform", { headers: { "Service-Api-Key": live } }),
   );

@@ -1,13 +1,13 @@
 // The demo's part about a dispute: the filing, the parties' seven days, the arbiter, and the refund from the provider's vault.
 import { compactVerify, createLocalJWKSet, decodeJwt, jwtVerify } from "jose";
 import type { Hex } from "viem";
-import { didHash } from "../src/chain/hashes.ts";
+import { hashDid } from "../src/chain/hashes.ts";
 import { sha256Hex } from "../src/core/encoding.ts";
 import { parseAmount } from "../src/core/money.ts";
 import { tokenAbi } from "./chain/abi.ts";
-import { clientFor } from "./chain/client.ts";
+import { createClient } from "./chain/client.ts";
 import { approve, depositEscrow } from "./chain/payments.ts";
-import { type Agent, accountsOf, type Json, must, operatorHeaders, pick } from "./client.ts";
+import { type Agent, type Json, must, operatorHeaders, pickAccounts, pickValue } from "./client.ts";
 import type { Player, Request, RequestOptions } from "./demo-account.ts";
 import { sleep } from "./processes.ts";
 
@@ -27,7 +27,7 @@ const DAYS_SECONDS = 7 * 24 * 3_600;
 const PAYMENT_WAIT_MS = 90_000;
 const LOOK_MS = 200;
 /** The error of binary floats. */
-const NOISE = 1e-9;
+const FLOAT_NOISE = 1e-9;
 
 /** Plays the dispute to its end, and returns it as the consumer reads it then, with the vault's payment. */
 export async function playDispute(
@@ -36,11 +36,11 @@ export async function playDispute(
 ): Promise<{ readonly dispute: Json; readonly payout: Json }> {
   const before = await sumsOf(trader, purchase);
   const balance = await balanceOf(trader, purchase);
-  const id = await file(trader, purchase);
-  await answer(trader, purchase, id);
+  const id = await playFiling(trader, purchase);
+  await playAnswer(trader, purchase, id);
   await fundVault(trader, purchase);
   await passToArbiter(trader, purchase, id);
-  await verifyAward(trader, await decide(trader, id), id);
+  await verifyAward(trader, await playDecision(trader, id), id);
   const dispute = await awaitRefund(trader, purchase, id);
   const payout = await checkMoney(trader, purchase, dispute, balance);
   await checkTask(trader, purchase);
@@ -53,8 +53,8 @@ const pathOf = (id: string): string => `/v1/disputes/${id}`;
 /**
  * Files a dispute, which holds the task and reserves the amount in the vault. Until the vault holds that much, the provider's escrow is CONSTRAINED.
  */
-async function file({ as, request, step }: Trader, { provider, consumer, settled }: Purchase): Promise<string> {
-  const gross = pick<string>(settled, "gross_amt");
+async function playFiling({ as, request, step }: Trader, { provider, consumer, settled }: Purchase): Promise<string> {
+  const gross = pickValue<string>(settled, "gross_amt");
   const dispute = await step(
     `POST /v1/disputes                 the consumer disputes ${DISPUTED} of ${gross} USDC`,
     () =>
@@ -63,7 +63,7 @@ async function file({ as, request, step }: Trader, { provider, consumer, settled
         expect: 201,
         headers: { "Idempotency-Key": crypto.randomUUID() },
         body: {
-          transaction_id: pick<string>(settled, "transaction_id"),
+          transaction_id: pickValue<string>(settled, "transaction_id"),
           reason: "not_as_described",
           description: "Four of the five pages are not translated.",
           resolution_sought: "The price of these pages.",
@@ -73,18 +73,18 @@ async function file({ as, request, step }: Trader, { provider, consumer, settled
   );
   must(dispute["status"] === "pre_arbitration", "the parties have their days");
   await step("GET  /v1/tasks/{id}               the dispute holds it: disputed", async () => {
-    const task = await as(provider, `/v1/tasks/${pick<string>(settled, "task_id")}`);
+    const task = await as(provider, `/v1/tasks/${pickValue<string>(settled, "task_id")}`);
     must(task["status"] === "disputed", "the task is held");
   });
   await step("GET  /v1/agents/{did}/status      more is disputed than the vault holds: CONSTRAINED", async () => {
     const { escrow_state } = await request(`/v1/agents/${provider.did}/status`);
     must(escrow_state === "CONSTRAINED", "the provider's escrow is CONSTRAINED");
   });
-  return pick(dispute, "dispute_id");
+  return pickValue(dispute, "dispute_id");
 }
 
 /** The parties do not agree: the provider offers less, and the consumer does not accept it. */
-async function answer({ as, step }: Trader, { provider, consumer }: Purchase, id: string): Promise<void> {
+async function playAnswer({ as, step }: Trader, { provider, consumer }: Purchase, id: string): Promise<void> {
   const answered = await step(`POST …/disputes/{id}/respond      the provider offers ${OFFER}`, () =>
     as(provider, `${pathOf(id)}/respond`, {
       method: "POST",
@@ -105,12 +105,12 @@ async function answer({ as, step }: Trader, { provider, consumer }: Purchase, id
 
 /** Anyone may deposit into a vault. Here the provider does, from its earnings. */
 async function fundVault({ service: { chain }, manage, step }: Trader, { provider, settled }: Purchase): Promise<void> {
-  const { contract, token } = placeOf(settled);
-  const { private_key: key } = accountsOf(chain).wallet;
-  const amount = BigInt(units(DEPOSIT));
+  const { contract, token } = readPlace(settled);
+  const { private_key: key } = pickAccounts(chain).wallet;
+  const amount = BigInt(toUnits(DEPOSIT));
   await step(`on-chain                          the provider puts ${DEPOSIT} USDC into its vault`, async () => {
     await approve(chain.rpc_url, key, token, contract, amount);
-    const deposit = { settlementContract: contract, token, amount, providerDidHash: didHash(provider.did) };
+    const deposit = { settlementContract: contract, token, amount, providerDidHash: hashDid(provider.did) };
     await depositEscrow(chain.rpc_url, key, deposit);
   });
   await step("POST …/agents/{did}/escrow/sync   the vault holds what is disputed", async () => {
@@ -131,7 +131,7 @@ async function passToArbiter({ as, manage, step }: Trader, { consumer }: Purchas
 }
 
 /** Resolves the dispute and returns the award. */
-async function decide({ service, request, step }: Trader, id: string): Promise<string> {
+async function playDecision({ service, request, step }: Trader, id: string): Promise<string> {
   const headers = operatorHeaders(service.operator_key);
   await step("GET  …/operator/disputes/{id}     the arbiter reads the whole file", async () => {
     const { messages, evidence, receipt } = await request(`/v1/operator/disputes/${id}`, { headers });
@@ -148,7 +148,7 @@ async function decide({ service, request, step }: Trader, id: string): Promise<s
       }),
   );
   must(decided["resolution"] === "upheld" && decided["refund_from"] === "vault", "the vault pays the award");
-  return pick(decided, "award");
+  return pickValue(decided, "award");
 }
 
 /** Waits for the arbiter's chain operation, which pays after the resolution. */
@@ -188,11 +188,14 @@ async function checkMoney(
   balance: number,
 ): Promise<Json> {
   const { manage, step } = trader;
-  const awarded = units(String(refund_amount)) + units(String(bounty_amount));
+  const awarded = toUnits(String(refund_amount)) + toUnits(String(bounty_amount));
   const payout = await step("POST …/agents/{did}/escrow/sync   the vault's newest movement is the payout", async () => {
     const report = await manage(`/v1/agents/${purchase.provider.did}/escrow/sync`, { method: "POST" });
-    const newest = pick<Json>(report, "escrow.0.movements.0");
-    must(newest["kind"] === "payout" && units(pick(newest, "amount")) === awarded, "all of the award is paid out");
+    const newest = pickValue<Json>(report, "escrow.0.movements.0");
+    must(
+      newest["kind"] === "payout" && toUnits(pickValue(newest, "amount")) === awarded,
+      "all of the award is paid out",
+    );
     return newest;
   });
   await step("on-chain                          the consumer's wallet holds the refund and the bounty", async () => {
@@ -204,7 +207,7 @@ async function checkMoney(
 
 async function checkTask({ as, step }: Trader, { provider, settled }: Purchase): Promise<void> {
   await step("GET  /v1/tasks/{id}               the end of the dispute has closed it: rejected", async () => {
-    const { outcome, score } = await as(provider, `/v1/tasks/${pick<string>(settled, "task_id")}`);
+    const { outcome, score } = await as(provider, `/v1/tasks/${pickValue<string>(settled, "task_id")}`);
     must(outcome === "rejected" && score === 0, "the task is rejected");
   });
 }
@@ -217,7 +220,7 @@ async function checkRatings(trader: Trader, purchase: Purchase, before: BothSums
     must(after.consumer.rating > before.consumer.rating, "the consumer's rating rose");
     const added = (side: keyof BothSums, sum: "weight" | "weighted") => after[side][sum] - before[side][sum];
     const weight = added("consumer", "weight");
-    const isAbout = (value: number, expected: number) => Math.abs(value - expected) < NOISE * weight;
+    const isAbout = (value: number, expected: number) => Math.abs(value - expected) < FLOAT_NOISE * weight;
     must(isAbout(added("consumer", "weighted"), weight), "the consumer's signal is 1");
     must(isAbout(added("provider", "weight"), 3 * weight), "the verdict weighs three times the payment");
     must(isAbout(added("provider", "weighted"), 0), "the provider's signal is 0");
@@ -230,22 +233,22 @@ type BothSums = { readonly provider: Sums; readonly consumer: Sums };
 async function sumsOf({ request }: Trader, { provider, consumer }: Purchase): Promise<BothSums> {
   const of = async ({ did }: Agent): Promise<Sums> => {
     const rating = await request(`/v1/agents/${did}/rating`);
-    return { rating: pick(rating, "agent_rating"), ...pick<Omit<Sums, "rating">>(rating, "sums") };
+    return { rating: pickValue(rating, "agent_rating"), ...pickValue<Omit<Sums, "rating">>(rating, "sums") };
   };
   return { provider: await of(provider), consumer: await of(consumer) };
 }
 
 /** The addresses that a settlement names, by its receipt. */
-const placeOf = (settled: Json) =>
-  decodeJwt<{ contract: Hex; token: Hex; refund_to: Hex }>(pick<string>(settled, "receipt"));
+const readPlace = (settled: Json) =>
+  decodeJwt<{ contract: Hex; token: Hex; refund_to: Hex }>(pickValue<string>(settled, "receipt"));
 
 async function balanceOf({ service: { chain } }: Trader, { settled }: Purchase): Promise<number> {
-  const { token, refund_to } = placeOf(settled);
+  const { token, refund_to } = readPlace(settled);
   const call = { address: token, abi: tokenAbi, functionName: "balanceOf", args: [refund_to] } as const;
-  return Number(await clientFor(chain.rpc_url).readContract(call));
+  return Number(await createClient(chain.rpc_url).readContract(call));
 }
 
-function units(amount: string): number {
+function toUnits(amount: string): number {
   const parsed = parseAmount(amount, DECIMALS);
   must(parsed.ok, `${amount} is an amount`);
   return parsed.units;

@@ -7,7 +7,6 @@ import { canonicalJson } from "../src/protocol/canonical-json.ts";
 import { importPrivateKeyPem } from "../src/protocol/ecdsa.ts";
 import {
   type Agent,
-  accountsOf,
   agentHeaders,
   answerChallenge,
   boundHeaders,
@@ -15,7 +14,8 @@ import {
   keyHeaders,
   must,
   payOnChain,
-  pick,
+  pickAccounts,
+  pickValue,
   send,
 } from "./client.ts";
 import { type RequestOptions as Call, goToProduction, signUp } from "./demo-account.ts";
@@ -29,12 +29,12 @@ const WINDOW_SECONDS = 72 * 3_600;
 
 const colour = (code: number, text: string): string =>
   process.stdout.isTTY ? `\u001b[${code}m${text}\u001b[0m` : text;
-const tick = colour(32, "✓");
+const CHECK_MARK = colour(32, "✓");
 
 async function step<T>(title: string, work: () => Promise<T>): Promise<T> {
   const start = performance.now();
   const result = await work();
-  console.log(`${tick} ${title.padEnd(74)} ${colour(90, `${(performance.now() - start).toFixed(0)} ms`)}`);
+  console.log(`${CHECK_MARK} ${title.padEnd(74)} ${colour(90, `${(performance.now() - start).toFixed(0)} ms`)}`);
   return result;
 }
 
@@ -79,7 +79,7 @@ async function onboard(name: string, role: "PROVIDER" | "CONSUMER"): Promise<Age
       method: "POST",
       expect: 201,
       body: {
-        principal_id: pick<string>(principal, "principal_id"),
+        principal_id: pickValue<string>(principal, "principal_id"),
         economic_role: role,
         profile: { display_name: name },
         endpoint_url: `https://${name.toLowerCase()}.example/agent`,
@@ -88,12 +88,12 @@ async function onboard(name: string, role: "PROVIDER" | "CONSUMER"): Promise<Age
     }),
   );
   must(draft["status"] === "DRAFT" && draft["proof"] === null, "a registered agent is an unsigned DRAFT");
-  const did = pick<string>(draft, "did");
+  const did = pickValue<string>(draft, "did");
   const credentials = await step(`POST /v1/agents/{did}/activate    ${did}`, () =>
     manage(`/v1/agents/${did}/activate`, { method: "POST", headers: { "Idempotency-Key": crypto.randomUUID() } }),
   );
-  const key = await importPrivateKeyPem(pick(credentials, "private_key"));
-  return { name, did, certificate: pick(credentials, "certificate"), key };
+  const key = await importPrivateKeyPem(pickValue(credentials, "private_key"));
+  return { name, did, certificate: pickValue(credentials, "certificate"), key };
 }
 
 type Ratings = { provider: string; consumer: string };
@@ -106,7 +106,7 @@ async function ratingsOf({ provider, consumer }: { provider: Agent; consumer: Ag
   return { provider: await ratingOf(provider), consumer: await ratingOf(consumer) };
 }
 
-async function play(): Promise<void> {
+async function playAllSteps(): Promise<void> {
   console.log(
     `\n${colour(1, "A platform from its sign-up to production, and three purchases between two agents")}, at ${base}\n`,
   );
@@ -115,7 +115,7 @@ async function play(): Promise<void> {
   key = account.key;
   const provider = await onboard("Polyglot", "PROVIDER");
   const consumer = await onboard("Buyer", "CONSUMER");
-  const { wallet } = accountsOf(chain);
+  const { wallet } = pickAccounts(chain);
   const opened = await step(
     `POST …/scope/authorized_markets   ${MARKET} on ${chain.network}: vault and split on-chain`,
     () =>
@@ -124,12 +124,12 @@ async function play(): Promise<void> {
         body: { markets: [{ market: MARKET, network: chain.network, operational_wallet: wallet.address }] },
       }),
   );
-  must(pick(opened, "markets.0.status") === "ACTIVE", "the market is ACTIVE");
+  must(pickValue(opened, "markets.0.status") === "ACTIVE", "the market is ACTIVE");
   const parties = { provider, consumer };
   const unrated = await ratingsOf(parties);
 
-  await handshake(consumer, provider);
-  const settled = await buy(consumer, provider);
+  await playHandshake(consumer, provider);
+  const settled = await buyOnce(consumer, provider);
   const taskPath = taskPathOf(settled);
   await step("GET  /v1/tasks/{id}               open, to be confirmed within 72 hours", async () => {
     must((await as(provider, taskPath))["status"] === "open", "the task is open");
@@ -138,19 +138,19 @@ async function play(): Promise<void> {
     as(consumer, `${taskPath}/confirm`, { method: "POST", body: { outcome: "confirmed" } }),
   );
   must(confirmed["status"] === "confirmed", "the task is confirmed");
-  await confirmItself(consumer, provider);
+  await autoConfirmPurchase(consumer, provider);
   const rated = await ratingsOf(parties);
   must(rated.provider !== unrated.provider && rated.consumer !== unrated.consumer, "both ratings moved");
-  const disputed = await buy(consumer, provider);
+  const disputed = await buyOnce(consumer, provider);
   const { dispute, payout } = await playDispute({ ...player, manage, as }, { ...parties, settled: disputed });
   const ratings = [unrated, rated, await ratingsOf(parties)];
-  await verifyOffline([provider, consumer], pick(settled, "receipt"));
+  await verifyOffline([provider, consumer], pickValue(settled, "receipt"));
   await goToProduction(player, account);
-  await summary({ provider, settled, dispute, payout, ratings });
+  await printSummary({ provider, settled, dispute, payout, ratings });
 }
 
 /** Opens an intent, pays it and facilitates the payment. */
-async function buy(consumer: Agent, provider: Agent): Promise<Json> {
+async function buyOnce(consumer: Agent, provider: Agent): Promise<Json> {
   const intent = await step(`POST /v1/payment-intents          ${AMOUNT} USDC, within the consumer's policy`, () =>
     as(consumer, "/v1/payment-intents", {
       method: "POST",
@@ -161,7 +161,7 @@ async function buy(consumer: Agent, provider: Agent): Promise<Json> {
         amount: AMOUNT,
         currency: "USDC",
         // No other address can use the intent up.
-        payer: accountsOf(chain).payer.address,
+        payer: pickAccounts(chain).payer.address,
       },
     }),
   );
@@ -172,11 +172,11 @@ async function buy(consumer: Agent, provider: Agent): Promise<Json> {
   return facilitate(consumer, provider, intent, paymentTx);
 }
 
-const taskPathOf = (settled: Json): string => `/v1/tasks/${pick<string>(settled, "task_id")}`;
+const taskPathOf = (settled: Json): string => `/v1/tasks/${pickValue<string>(settled, "task_id")}`;
 
 /** Makes a second purchase whose task is not answered: its window ends on the sandbox clock (ACC-28). */
-async function confirmItself(consumer: Agent, provider: Agent): Promise<void> {
-  const taskPath = taskPathOf(await buy(consumer, provider));
+async function autoConfirmPurchase(consumer: Agent, provider: Agent): Promise<void> {
+  const taskPath = taskPathOf(await buyOnce(consumer, provider));
   await step("POST /v1/sandbox/clock/advance    the sandbox's clock goes forward by 72 hours", () =>
     manage("/v1/sandbox/clock/advance", { method: "POST", body: { seconds: WINDOW_SECONDS } }),
   );
@@ -186,9 +186,9 @@ async function confirmItself(consumer: Agent, provider: Agent): Promise<void> {
 }
 
 /** The handshake (PRF-14): the certificate, the possession of the key, and the live status. */
-async function handshake(consumer: Agent, provider: Agent): Promise<void> {
+async function playHandshake(consumer: Agent, provider: Agent): Promise<void> {
   const nonce = await step("GET  /v1/verify/challenge         a nonce for the provider, 120 seconds", async () =>
-    pick<string>(await request("/v1/verify/challenge"), "nonce"),
+    pickValue<string>(await request("/v1/verify/challenge"), "nonce"),
   );
   const { certificate } = provider;
   await step("POST /v1/verify/certificate       the provider's certificate holds", async () => {
@@ -215,13 +215,13 @@ async function handshake(consumer: Agent, provider: Agent): Promise<void> {
 /** Facilitates as the provider, which presents the consumer's proof bound to it. */
 async function facilitate(consumer: Agent, provider: Agent, intent: Json, paymentTx: string): Promise<Json> {
   const headers = await boundHeaders(consumer, provider);
-  const body = { intent_id: pick<string>(intent, "intent_id"), payment_tx: paymentTx };
+  const body = { intent_id: pickValue<string>(intent, "intent_id"), payment_tx: paymentTx };
   const settled = await step(
     "POST /v1/facilitate               proof, settlement on-chain, escrow credited, task opened",
     () => request("/v1/facilitate", { method: "POST", body, headers }),
   );
   const units = (name: string) => {
-    const parsed = parseAmount(pick<string>(settled, name), 6);
+    const parsed = parseAmount(pickValue<string>(settled, name), 6);
     must(parsed.ok, `${name} is an amount`);
     return parsed.units;
   };
@@ -262,7 +262,7 @@ const base64url = (text: string): string => Buffer.from(text, "utf8").toString("
 
 type Left = { provider: Agent; settled: Json; dispute: Json; payout: Json; ratings: readonly Ratings[] };
 
-async function summary({ provider, settled, dispute, payout, ratings }: Left): Promise<void> {
+async function printSummary({ provider, settled, dispute, payout, ratings }: Left): Promise<void> {
   const aid = await request(`/v1/agents/${provider.did}/aid`);
   const line = (name: string, value: unknown) => console.log(`  ${name.padEnd(22)} ${String(value)}`);
   console.log(`\n${colour(1, "What it left")}\n`);
@@ -281,13 +281,13 @@ async function summary({ provider, settled, dispute, payout, ratings }: Left): P
   line("  paid by the vault", `${payout["amount"]} in ${payout["tx_hash"]} (it holds ${payout["held"]})`);
   for (const side of ["provider", "consumer"] as const)
     line(`rating of the ${side}`, ratings.map((at) => at[side]).join(" → "));
-  show("The receipt, as either party can prove it offline", decodeJwt(pick<string>(settled, "receipt")));
-  show("The award, as either party can prove it offline", decodeJwt(pick<string>(dispute, "award")));
-  show(`The identity document of ${provider.name}, at ${base}/v1/agents/${provider.did}/aid`, aid);
+  printDocument("The receipt, as either party can prove it offline", decodeJwt(pickValue<string>(settled, "receipt")));
+  printDocument("The award, as either party can prove it offline", decodeJwt(pickValue<string>(dispute, "award")));
+  printDocument(`The identity document of ${provider.name}, at ${base}/v1/agents/${provider.did}/aid`, aid);
 }
 
 /** Prints a signed document for people, with shortened certificates, keys and signatures. */
-function show(title: string, value: unknown): void {
+function printDocument(title: string, value: unknown): void {
   const short = (_name: string, part: unknown) =>
     typeof part === "string" && part.length > 72 ? `${part.slice(0, 60)}… (${part.length} characters)` : part;
   const text = JSON.stringify(value, short, 2);
@@ -295,7 +295,7 @@ function show(title: string, value: unknown): void {
 }
 
 try {
-  await play();
+  await playAllSteps();
 } catch (thrown) {
   console.error(`${colour(31, "✗")} ${thrown instanceof Error ? thrown.message : String(thrown)}`);
   process.exitCode = 1;

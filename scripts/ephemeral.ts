@@ -77,7 +77,7 @@ export async function startEphemeralChain(plan: ChainPlan): Promise<EphemeralCha
 }
 
 /** Deploys the contracts again on a chain, at other addresses, with the existing token. */
-export async function deployAlike(
+export async function deployAgain(
   rpcUrl: string,
   token: Hex,
   salt: Hex,

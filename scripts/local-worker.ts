@@ -7,7 +7,16 @@ import type { NetworkInput } from "../src/chain/networks.ts";
 import { sha256Hex } from "../src/core/encoding.ts";
 import type { Door } from "./door.ts";
 import { migrationNames } from "./migration-files.ts";
-import { complaintIn, type Group, type Guard, plain, run, StackError, shown, spawnGroup } from "./processes.ts";
+import {
+  findComplaint,
+  type Group,
+  type Guard,
+  run,
+  StackError,
+  spawnGroup,
+  stripColours,
+  toShortPath,
+} from "./processes.ts";
 import { type Secrets, writePrivately } from "./secrets.ts";
 
 /** Receives each step as it begins: the part of the stack, and the action. */
@@ -27,9 +36,9 @@ type WorkerOptions = Workspace & {
   readonly echo: (text: string) => void;
 };
 /** The output of wrangler so far, and the function to call whenever there is more. */
-type Said = { text: string; onText: () => void };
+type WranglerOutput = { text: string; onText: () => void };
 /** The last applied migration of a state, and its demo platform. */
-type Prepared = { readonly migration: string; readonly platform: string };
+type PreparedState = { readonly migration: string; readonly platform: string };
 
 const root = join(import.meta.dirname, "..");
 export const wrangler = join(root, "node_modules/wrangler/wrangler-dist/cli.js");
@@ -64,16 +73,19 @@ const DATABASES = "v3/d1";
 /** Applies new migrations and seeds the demo platform. Both are skipped if nothing is new. */
 export async function prepareDatabase(space: Workspace): Promise<void> {
   const { state } = folders(space.dir);
-  const wanted: Prepared = { migration: migrationNames().at(-1) ?? "", platform: space.secrets.platform.platform_id };
+  const wanted: PreparedState = {
+    migration: migrationNames().at(-1) ?? "",
+    platform: space.secrets.platform.platform_id,
+  };
   await prepareState(space, state, wanted);
-  if (servesBare(space.dir)) await prepareBareState(space, wanted);
+  if (isRepositoryStack(space.dir)) await prepareBareState(space, wanted);
 }
 
-async function prepareState(space: Workspace, state: string, wanted: Prepared): Promise<void> {
-  const prepared = preparedIn(state);
+async function prepareState(space: Workspace, state: string, wanted: PreparedState): Promise<void> {
+  const prepared = readPreparedState(state);
   if (prepared?.migration === wanted.migration && prepared.platform === wanted.platform) return;
   const options = { cwd: root, env: toolEnvironment(space.dir), guard: space.guard, signal: space.signal };
-  space.progress("database", `applying migrations in ${shown(state)}, and seeding the demo platform`);
+  space.progress("database", `applying migrations in ${toShortPath(state)}, and seeding the demo platform`);
   // The database may belong to another branch: it holds only test data, and a reset is quick.
   const failure = "the database could not be prepared (`npm run reset` starts with an empty one)";
   await run(failure, [...node(join(root, "scripts/database.ts")), state, folders(space.dir).secrets], options);
@@ -81,8 +93,8 @@ async function prepareState(space: Workspace, state: string, wanted: Prepared): 
 }
 
 /** Prepares a separate database, because two runtimes lock each other out of one. It begins as a copy of the stack's. */
-async function prepareBareState(space: Workspace, wanted: Prepared): Promise<void> {
-  const prepared = preparedIn(BARE.state);
+async function prepareBareState(space: Workspace, wanted: PreparedState): Promise<void> {
+  const prepared = readPreparedState(BARE.state);
   // The stack's folder was removed by hand, so the agents of this database have certificates by keys that no longer exist.
   const isOrphan = prepared !== null && prepared.platform !== wanted.platform;
   if (isOrphan) rmSync(BARE.state, { recursive: true });
@@ -92,27 +104,30 @@ async function prepareBareState(space: Workspace, wanted: Prepared): Promise<voi
 }
 
 /** Removes the files that the repository's own stack wrote for `wrangler dev`, but no file that a person wrote. */
-export function forgetBare(dir: string): void {
-  if (!servesBare(dir)) return;
-  if (isOurs(BARE.variables)) rmSync(BARE.variables);
-  if (preparedIn(BARE.state) !== null) rmSync(BARE.state, { recursive: true });
+export function removeBareFiles(dir: string): void {
+  if (!isRepositoryStack(dir)) return;
+  if (isWrittenByStart(BARE.variables)) rmSync(BARE.variables);
+  if (readPreparedState(BARE.state) !== null) rmSync(BARE.state, { recursive: true });
 }
 
-const servesBare = (dir: string): boolean => resolve(dir) === DEFAULT_DIR;
+const isRepositoryStack = (dir: string): boolean => resolve(dir) === DEFAULT_DIR;
 
 /** Writes secrets and networks for `wrangler dev`, unless a person wrote that file. */
-function leaveVariables({ dir, echo }: WorkerOptions, variables: string): void {
-  if (!servesBare(dir)) return;
-  if (!existsSync(BARE.variables) || isOurs(BARE.variables)) writePrivately(BARE.variables, `${BARE_MARK}${variables}`);
+function writeBareVariables({ dir, echo }: WorkerOptions, variables: string): void {
+  if (!isRepositoryStack(dir)) return;
+  if (!existsSync(BARE.variables) || isWrittenByStart(BARE.variables))
+    writePrivately(BARE.variables, `${BARE_MARK}${variables}`);
   else
-    echo(`${shown(BARE.variables)} is not from npm start and stays as it is: wrangler dev alone has what it says.\n`);
+    echo(
+      `${toShortPath(BARE.variables)} is not from npm start and stays as it is: wrangler dev alone has what it says.\n`,
+    );
 }
 
-const isOurs = (file: string): boolean => readOr(file, "").startsWith(BARE_MARK);
+const isWrittenByStart = (file: string): boolean => readOr(file, "").startsWith(BARE_MARK);
 
 const preparedFile = (state: string): string => join(state, "prepared.json");
 
-function preparedIn(state: string): Prepared | null {
+function readPreparedState(state: string): PreparedState | null {
   try {
     return JSON.parse(readOr(preparedFile(state), "null"));
   } catch {
@@ -136,12 +151,12 @@ export async function startWorker(options: WorkerOptions): Promise<Group & { bas
   const envFile = join(dir, "worker.env");
   const variables = await environmentFile(baseUrl, options);
   writePrivately(envFile, variables);
-  leaveVariables(options, variables);
+  writeBareVariables(options, variables);
   for (const folder of [temporary, logs]) mkdirSync(folder, { recursive: true });
   const logFile = join(logs, "worker.log");
   rmSync(logFile, { force: true });
 
-  const said: Said = { text: "", onText: () => undefined };
+  const said: WranglerOutput = { text: "", onText: () => undefined };
   let isReady = false;
   const crash = Promise.withResolvers<string>();
   const listen = ["--local", "--ip", "127.0.0.1", "--port", "0", "--inspector-port", "0"];
@@ -150,11 +165,11 @@ export async function startWorker(options: WorkerOptions): Promise<Group & { bas
     cwd: root,
     env: toolEnvironment(dir),
     onOutput: (text) => {
-      appendFileSync(logFile, plain(text));
+      appendFileSync(logFile, stripColours(text));
       if (CRASH.test(text)) crash.resolve("its runtime died");
       else if (isReady) echo(text);
       else {
-        said.text += plain(text);
+        said.text += stripColours(text);
         said.onText();
       }
     },
@@ -162,7 +177,7 @@ export async function startWorker(options: WorkerOptions): Promise<Group & { bas
   guard.add(-group.pid);
   const ended = Promise.race([group.ended, crash.promise]);
   try {
-    door.leadTo(await untilReady(said, ended, signal));
+    door.leadTo(await awaitReady(said, ended, signal));
     await requireHealthy(baseUrl, signal);
   } catch (error) {
     await group.stop();
@@ -204,19 +219,19 @@ export async function fireCron(baseUrl: string, cron = EVERY_MINUTE): Promise<vo
 }
 
 /** Waits until wrangler prints the port at which the Worker answers. */
-async function untilReady(said: Said, ended: Promise<string>, signal: AbortSignal): Promise<number> {
+async function awaitReady(said: WranglerOutput, ended: Promise<string>, signal: AbortSignal): Promise<number> {
   const { promise, resolve, reject } = Promise.withResolvers<number>();
   const refuse = (reason: string) => reject(new StackError(reason));
   const onAbort = () => reject(signal.reason);
   const timer = setTimeout(() => {
     refuse(
-      `the Worker was not ready after ${READY_TIMEOUT_MS / 1_000} s: ${complaintIn(said.text) ?? "it said nothing"}`,
+      `the Worker was not ready after ${READY_TIMEOUT_MS / 1_000} s: ${findComplaint(said.text) ?? "it said nothing"}`,
     );
   }, READY_TIMEOUT_MS);
   signal.addEventListener("abort", onAbort);
-  void ended.then((how) => refuse(`the Worker did not start: ${complaintIn(said.text) ?? how}`));
+  void ended.then((how) => refuse(`the Worker did not start: ${findComplaint(said.text) ?? how}`));
   said.onText = () => {
-    if (FAILED_BUILD.test(said.text)) refuse(`the Worker does not build: ${buildErrorIn(said.text)}`);
+    if (FAILED_BUILD.test(said.text)) refuse(`the Worker does not build: ${findBuildError(said.text)}`);
     const port = READY.exec(said.text)?.[1];
     if (port !== undefined) resolve(Number(port));
   };
@@ -248,8 +263,8 @@ export async function isHealthy(baseUrl: string): Promise<boolean> {
 }
 
 // The first line with "failed" has only a count; later lines name the file.
-function buildErrorIn(output: string): string {
-  const marked = plain(output)
+function findBuildError(output: string): string {
+  const marked = stripColours(output)
     .split("\n")
     .filter((line) => line.includes("[ERROR]"))
     .map((line) => line.replace(/^.*\[ERROR\]\s*/, "").trim());

@@ -11,7 +11,7 @@ const WAIT_MS = 60_000;
 export type ReceivedMail = { readonly to: string; readonly subject: string; readonly text: string };
 
 /** The mails to an address, oldest first. */
-export function mailsTo({ mail_dir }: ServiceDescription, address: string): ReceivedMail[] {
+export function readMailsTo({ mail_dir }: ServiceDescription, address: string): ReceivedMail[] {
   return readdirSync(mail_dir)
     .filter((name) => name.endsWith(".txt") && !name.startsWith("."))
     .sort()
@@ -26,22 +26,22 @@ function readMail(kept: string): ReceivedMail {
   return { to: field("To"), subject: field("Subject"), text: kept.slice(end + 2) };
 }
 
-const tokensTo = (service: ServiceDescription, address: string): string[] =>
-  mailsTo(service, address).flatMap(({ text }) => /[?&]token=([\w-]+)/.exec(text)?.[1] ?? []);
+const listTokens = (service: ServiceDescription, address: string): string[] =>
+  readMailsTo(service, address).flatMap(({ text }) => /[?&]token=([\w-]+)/.exec(text)?.[1] ?? []);
 
 /**
  * Runs the call that mails a link to an address, waits for the mail, and returns the link's token.
  * @throws Surprise if no link arrives
  */
-export async function mailedToken(
+export async function requestMailedToken(
   service: ServiceDescription,
   address: string,
   ask: () => Promise<unknown>,
 ): Promise<string> {
-  const known = new Set(tokensTo(service, address));
+  const known = new Set(listTokens(service, address));
   await ask();
   for (const deadline = Date.now() + WAIT_MS; Date.now() < deadline; await sleep(POLL_MS)) {
-    const token = tokensTo(service, address).findLast((one) => !known.has(one));
+    const token = listTokens(service, address).findLast((one) => !known.has(one));
     if (token !== undefined) return token;
   }
   must(false, `no link was mailed to ${address}: see ${service.mail_dir}`);

@@ -14,15 +14,15 @@ export function startMailbox(temporary: string, mailDir: string, logFile: string
   mkdirSync(mailDir, { recursive: true });
   const seen = new Set<string>();
   const collect = () => {
-    for (const path of mailsIn(temporary)) {
+    for (const path of findMailFiles(temporary)) {
       if (seen.has(path)) continue;
       const { mtimeMs } = statSync(path);
       const age = Date.now() - mtimeMs;
       if (age < SETTLED_MS) continue;
-      const header = path.endsWith(".txt") ? headerOf(path, logFile) : "";
+      const header = path.endsWith(".txt") ? findHeader(path, logFile) : "";
       if (header === null && age < HEADER_WAIT_MS) continue;
       seen.add(path);
-      keep(path, header ?? "", join(mailDir, mailName(path, mtimeMs)));
+      keepMail(path, header ?? "", join(mailDir, mailName(path, mtimeMs)));
     }
   };
   const timer = setInterval(() => {
@@ -39,7 +39,7 @@ const mailName = (path: string, at: number): string =>
   `${new Date(at).toISOString().replaceAll(":", "")}-${basename(path)}`;
 
 /** Renames a complete draft, so that a reader never sees part of a mail. */
-function keep(path: string, header: string, file: string): void {
+function keepMail(path: string, header: string, file: string): void {
   const draft = join(file, "..", `.${basename(file)}`);
   if (header === "") copyFileSync(path, draft);
   else writeFileSync(draft, `${header}\n\n${readFileSync(path, "utf8")}`);
@@ -47,7 +47,7 @@ function keep(path: string, header: string, file: string): void {
 }
 
 /** The From, To and Subject of a text, which the log has before it names the file; null if it has not named it yet. */
-function headerOf(path: string, logFile: string): string | null {
+function findHeader(path: string, logFile: string): string | null {
   const log = readFileSync(logFile, "utf8");
   const named = log.lastIndexOf(basename(path));
   const begins = log.lastIndexOf("\nFrom: ", named);
@@ -55,15 +55,15 @@ function headerOf(path: string, logFile: string): string | null {
 }
 
 // <temporary>/miniflare-<session>/email/<email|email-text|email-html|email-attachment>/<id>.<extension>
-function mailsIn(temporary: string): string[] {
-  return list(temporary)
+function findMailFiles(temporary: string): string[] {
+  return listFolder(temporary)
     .filter((session) => session.startsWith("miniflare-"))
     .map((session) => join(temporary, session, "email"))
-    .flatMap((folder) => list(folder).map((kind) => join(folder, kind)))
-    .flatMap((folder) => list(folder).map((name) => join(folder, name)));
+    .flatMap((folder) => listFolder(folder).map((kind) => join(folder, kind)))
+    .flatMap((folder) => listFolder(folder).map((name) => join(folder, name)));
 }
 
-function list(folder: string): string[] {
+function listFolder(folder: string): string[] {
   try {
     return readdirSync(folder);
   } catch {

@@ -61,14 +61,14 @@ if (runTests() !== "passed") {
   console.error(`${tests.join(" ")} fails without any change`);
   process.exit(1);
 }
-const chosen = mutants().toSorted(byDigest).slice(0, Number(count));
-const noticed = chosen.filter((mutant) => {
+const chosenMutants = findMutants().toSorted(compareDigests).slice(0, Number(count));
+const noticedMutants = chosenMutants.filter((mutant) => {
   const outcome = tryMutant(mutant);
-  console.log(`${outcome.padEnd(8)} ${describe(mutant)}`);
+  console.log(`${outcome.padEnd(8)} ${describeMutant(mutant)}`);
   return outcome === "noticed";
 });
-console.log(`${noticed.length} of ${chosen.length} changes noticed`);
-process.exit(noticed.length < chosen.length ? 1 : 0);
+console.log(`${noticedMutants.length} of ${chosenMutants.length} changes noticed`);
+process.exit(noticedMutants.length < chosenMutants.length ? 1 : 0);
 
 /** Runs the folder's tests until one fails. "broken": the run crashed without a failed test or hook. */
 function runTests(): "passed" | "failed" | "broken" {
@@ -99,14 +99,14 @@ function tryMutant({ file, start, end, text }: Mutant): "noticed" | "SURVIVED" |
   }
 }
 
-function mutants(): Mutant[] {
+function findMutants(): Mutant[] {
   return readdirSync(join(root, folder), { recursive: true, encoding: "utf8" })
     .filter((name) => name.endsWith(".ts"))
-    .flatMap((name) => mutantsOf(`${folder}/${name}`));
+    .flatMap((name) => findMutantsIn(`${folder}/${name}`));
 }
 
 /** A swapped operator, a dropped statement, or a spread element dropped from a list. */
-function mutantsOf(file: string): Mutant[] {
+function findMutantsIn(file: string): Mutant[] {
   const source = ts.createSourceFile(file, readFileSync(join(root, file), "utf8"), ts.ScriptTarget.Latest, true);
   const found: Mutant[] = [];
   const replace = (node: ts.Node, text: string) =>
@@ -125,7 +125,7 @@ function mutantsOf(file: string): Mutant[] {
 }
 
 /** An order that is the same on every machine, and that mixes the files. */
-function byDigest(a: Mutant, b: Mutant): number {
+function compareDigests(a: Mutant, b: Mutant): number {
   return digestOf(a) < digestOf(b) ? -1 : 1;
 }
 
@@ -133,7 +133,7 @@ function digestOf({ file, start, text }: Mutant): string {
   return createHash("sha256").update(`${file} ${start} ${text}`).digest("hex");
 }
 
-function describe({ file, start, end, text }: Mutant): string {
+function describeMutant({ file, start, end, text }: Mutant): string {
   const source = readFileSync(join(root, file), "utf8");
   const line = source.slice(0, start).split("\n").length;
   return `${file}:${line}: ${JSON.stringify(source.slice(start, end))} became ${JSON.stringify(text)}`;

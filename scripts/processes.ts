@@ -12,17 +12,17 @@ export class StackError extends Error {
 }
 
 /** One line for an error with a cause outside the program: a StackError, or a file to which the system denies access. */
-export function lineOf(error: unknown): string | null {
+export function toErrorLine(error: unknown): string | null {
   if (error instanceof StackError) return error.message;
   const { code, path } = error instanceof Error ? (error as NodeJS.ErrnoException) : {};
   if (code === undefined || path === undefined) return null;
   const [owner, me] = [ownerOf(path), process.getuid?.()];
   const whose = owner === undefined || owner === me ? "" : `: it belongs to user ${owner}, this is user ${me}`;
-  return `${shown(path)} cannot be used (${code}${whose})`;
+  return `${toShortPath(path)} cannot be used (${code}${whose})`;
 }
 
 /** The short form of a path, for messages. */
-export const shown = (path: string): string => {
+export const toShortPath = (path: string): string => {
   const short = relative(process.cwd(), path);
   return short === "" || short.startsWith("..") ? path : short;
 };
@@ -36,7 +36,7 @@ export function requireFolder(folder: string, entries: readonly string[], advice
       accessSync(path, R_OK | W_OK | (statSync(path).isDirectory() ? X_OK : 0));
     }
   } catch (error) {
-    throw new StackError(`${lineOf(error)}: ${advice}`);
+    throw new StackError(`${toErrorLine(error)}: ${advice}`);
   }
 }
 
@@ -82,16 +82,16 @@ export function spawnGroup(command: readonly string[], { cwd, env, onOutput }: G
   const pid = child.pid ?? 0;
   const forget = atExit(() => signalGroup(pid, "SIGKILL"));
   for (const stream of [child.stdout, child.stderr]) stream.setEncoding("utf8").on("data", onOutput);
-  const ended = endOf(child);
+  const ended = awaitEnd(child);
   return {
     pid,
     ended,
     stop: async () => {
       signalGroup(pid, "SIGTERM");
-      await endedWithin(ended, PATIENCE_MS);
+      await awaitEndWithin(ended, PATIENCE_MS);
       // The leader has ended, but its children may still run.
       signalGroup(pid, "SIGKILL");
-      await until(() => !signalGroup(pid, 0), LAST_WAIT_MS);
+      await awaitCondition(() => !signalGroup(pid, 0), LAST_WAIT_MS);
       forget();
     },
   };
@@ -137,13 +137,13 @@ export async function run(
   signal.removeEventListener("abort", stop);
   await group.stop();
   signal.throwIfAborted();
-  if (ending !== "code 0") throw new StackError(`${what}: ${complaintIn(output) ?? `it ended with ${ending}`}`);
+  if (ending !== "code 0") throw new StackError(`${what}: ${findComplaint(output) ?? `it ended with ${ending}`}`);
   return output;
 }
 
 /** The line of a tool's output that explains a failure. */
-export function complaintIn(output: string): string | undefined {
-  const lines = plain(output)
+export function findComplaint(output: string): string | undefined {
+  const lines = stripColours(output)
     .split("\n")
     .map((line) => line.trim());
   const marked = lines.find((line) => /\[ERROR\]|^Error:|^\w*Error:/.test(line));
@@ -174,7 +174,7 @@ export const sleep = (ms: number): Promise<void> =>
     setTimeout(resolve, ms);
   });
 
-export async function until(holds: () => boolean, timeoutMs: number): Promise<boolean> {
+export async function awaitCondition(holds: () => boolean, timeoutMs: number): Promise<boolean> {
   const deadline = Date.now() + timeoutMs;
   while (!holds()) {
     if (Date.now() > deadline) return false;
@@ -185,9 +185,9 @@ export async function until(holds: () => boolean, timeoutMs: number): Promise<bo
 
 /** Removes the colours that tools print. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: escape sequences begin with one
-export const plain = (text: string): string => text.replace(/\u001b\[[0-9;]*m/g, "");
+export const stripColours = (text: string): string => text.replace(/\u001b\[[0-9;]*m/g, "");
 
-function endOf(child: ChildProcess): Promise<string> {
+function awaitEnd(child: ChildProcess): Promise<string> {
   return new Promise((resolve) => {
     child.once("error", (error) => resolve(error.message));
     child.once("close", (code, signal) => resolve(signal === null ? `code ${code}` : signal));
@@ -195,7 +195,7 @@ function endOf(child: ChildProcess): Promise<string> {
 }
 
 // Clears the timer, because a pending one keeps the command from ending.
-async function endedWithin(ended: Promise<unknown>, patienceMs: number): Promise<void> {
+async function awaitEndWithin(ended: Promise<unknown>, patienceMs: number): Promise<void> {
   let timer: NodeJS.Timeout | undefined;
   const patience = new Promise((resolve) => {
     timer = setTimeout(resolve, patienceMs);

@@ -2,26 +2,27 @@
 import { existsSync, rmdirSync, rmSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
-import { DEFAULT_DIR, forgetBare } from "./local-worker.ts";
-import { lineOf, StackError, shown } from "./processes.ts";
-import { OWNED, requireOwnFolder, runningFrom } from "./stack.ts";
+import { DEFAULT_DIR, removeBareFiles } from "./local-worker.ts";
+import { StackError, toErrorLine, toShortPath } from "./processes.ts";
+import { findRunningStack, OWNED, requireOwnFolder } from "./stack.ts";
 
 try {
   const dir = resolve(readDir() || process.env["DEV_DIR"] || DEFAULT_DIR);
   reset(dir);
-  console.log(`${shown(dir)} is empty: the next start begins afresh`);
+  console.log(`${toShortPath(dir)} is empty: the next start begins afresh`);
 } catch (error) {
-  const line = lineOf(error);
+  const line = toErrorLine(error);
   console.error(line === null ? error : `Cannot reset: ${line}`);
   process.exitCode = 1;
 }
 
 function reset(dir: string): void {
-  const pid = runningFrom(dir);
-  if (pid !== null) throw new StackError(`a service is running from ${shown(dir)} (process ${pid}); end it first`);
+  const pid = findRunningStack(dir);
+  if (pid !== null)
+    throw new StackError(`a service is running from ${toShortPath(dir)} (process ${pid}); end it first`);
   if (existsSync(dir)) requireOwnFolder(dir);
   for (const name of OWNED) rmSync(join(dir, name), { recursive: true, force: true });
-  forgetBare(dir);
+  removeBareFiles(dir);
   try {
     rmdirSync(dir);
   } catch {

@@ -35,7 +35,7 @@ export type Secrets = z.infer<typeof secretsSchema>;
 
 export async function loadOrCreateSecrets(file: string): Promise<Secrets> {
   if (existsSync(file)) {
-    addMissing(file);
+    addMissingSecrets(file);
     return loadSecrets(file);
   }
   const secrets = await createSecrets();
@@ -44,7 +44,7 @@ export async function loadOrCreateSecrets(file: string): Promise<Secrets> {
 }
 
 /** Draws the secrets that an earlier edition of the file did not have. */
-function addMissing(file: string): void {
+function addMissingSecrets(file: string): void {
   const stored = z.looseObject({ chain: z.looseObject({}) }).safeParse(parse(readFileSync(file, "utf8"))).data;
   if (stored === undefined) return;
   const missing = ["webhook_seal_keys", "account_seal_keys"].filter((name) => !(name in stored));

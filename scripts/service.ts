@@ -24,7 +24,7 @@ export async function connectOrStart(): Promise<ConnectedService> {
   if (description !== null && (await isHealthy(description.base_url))) {
     return { description, stop: async () => undefined };
   }
-  return startOwn();
+  return startOwnService();
 }
 
 /** Reads the description that a running stack wrote into its folder; null if none runs. */
@@ -36,7 +36,7 @@ export function readDescription(dir: string): ServiceDescription | null {
   }
 }
 
-async function startOwn(): Promise<ConnectedService> {
+async function startOwnService(): Promise<ConnectedService> {
   const dir = mkdtempSync(join(tmpdir(), "service-"));
   const abort = new AbortController();
   const ports = { service: 0, chain: 0, chainProduction: 0 };

@@ -4,9 +4,9 @@ import { existsSync, readFileSync, rmSync, unlinkSync, writeFileSync } from "nod
 import { join } from "node:path";
 import type { Hex } from "viem";
 import type { NetworkInput } from "../src/chain/networks.ts";
-import { type Anvil, anvilBinary, devAccounts, startAnvil } from "./chain/anvil.ts";
+import { type Anvil, devAccounts, findAnvilBinary, startAnvil } from "./chain/anvil.ts";
 import { checkNetworks } from "./chain/check-networks.ts";
-import { clientFor } from "./chain/client.ts";
+import { createClient } from "./chain/client.ts";
 import { deployContracts } from "./chain/deploy.ts";
 import { type Door, openDoor, requireFreePort } from "./door.ts";
 import {
@@ -20,7 +20,7 @@ import {
   wrangler,
 } from "./local-worker.ts";
 import { startMailbox } from "./mailbox.ts";
-import { isAlive, requireFolder, StackError, shown, startGuard } from "./processes.ts";
+import { isAlive, requireFolder, StackError, startGuard, toShortPath } from "./processes.ts";
 import { loadOrCreateSecrets, type Secrets, writePrivately } from "./secrets.ts";
 
 /** 0: any free port. null: the port of the first start, or the usual one at a first start. */
@@ -98,8 +98,8 @@ const PORT_HINTS: Record<keyof Ports, string> = {
 export async function startStack(options: StackOptions): Promise<Stack> {
   const { dir, ports, signal, log, progress = () => undefined } = options;
   await using cleanup = new AsyncDisposableStack();
-  lock(dir);
-  cleanup.defer(() => unlock(dir));
+  lockFolder(dir);
+  cleanup.defer(() => unlockFolder(dir));
   const door = await openServiceDoor(dir, ports.service, log);
   cleanup.defer(door.close);
   const chainPorts = await chooseChainPorts(dir, ports, log);
@@ -112,7 +112,7 @@ export async function startStack(options: StackOptions): Promise<Stack> {
 
   // Removes the files of the last run, or of a crash.
   for (const folder of [folders(dir).temporary, folders(dir).logs]) rmSync(folder, { recursive: true, force: true });
-  const [chains] = await allSettled([startChains(space, chainPorts, cleanup), prepareDatabase(space)]);
+  const [chains] = await awaitAll([startChains(space, chainPorts, cleanup), prepareDatabase(space)]);
   signal.throwIfAborted();
   const networks = chains.map(({ network }) => network);
   progress("service", `building the Worker and starting it on port ${door.port}`);
@@ -122,14 +122,14 @@ export async function startStack(options: StackOptions): Promise<Stack> {
   const workerLog = join(folders(dir).logs, "worker.log");
   cleanup.defer(startMailbox(folders(dir).temporary, folders(dir).mail, workerLog));
 
-  const description = describe(dir, worker.baseUrl, secrets, chains);
+  const description = describeService(dir, worker.baseUrl, secrets, chains);
   writePrivately(descriptionFile(dir), description);
   cleanup.defer(() => rmSync(descriptionFile(dir), { force: true }));
   const watch = watchChains(chains);
   cleanup.defer(watch.stop);
   const { registrar, arbiter } = secrets.chain;
   const networkFaults = await checkNetworks(networks, { registrar: registrar.address, arbiter: arbiter.address });
-  const ended = worker.ended.then((how) => `the Worker ended (${how}): see ${shown(workerLog)}`);
+  const ended = worker.ended.then((how) => `the Worker ended (${how}): see ${toShortPath(workerLog)}`);
   signal.throwIfAborted();
   const kept = cleanup.move();
   return { description, networkFaults, broken: Promise.race([ended, watch.broken]), stop: () => kept.disposeAsync() };
@@ -146,7 +146,7 @@ export const secondsRun = (): string => (performance.now() / 1_000).toFixed(1);
 export const descriptionFile = (dir: string): string => join(dir, "service.json");
 
 /** The process that runs a stack from this folder; null if there is none. */
-export function runningFrom(dir: string): number | null {
+export function findRunningStack(dir: string): number | null {
   const file = join(dir, "lock");
   if (!existsSync(file)) return null;
   const pid = Number(readFileSync(file, "utf8"));
@@ -194,9 +194,9 @@ const chainPortFile = (dir: string, network: string): string => join(dir, "chain
 
 const firstPort = (file: string): number | null => (existsSync(file) ? Number(readFileSync(file, "utf8")) : null);
 
-function lock(dir: string): void {
-  const pid = runningFrom(dir);
-  if (pid !== null) throw new StackError(`a service is already running from ${shown(dir)} (process ${pid})`);
+function lockFolder(dir: string): void {
+  const pid = findRunningStack(dir);
+  if (pid !== null) throw new StackError(`a service is already running from ${toShortPath(dir)} (process ${pid})`);
   requireOwnFolder(dir);
   requireFolder(SCRATCH, [], "wrangler builds the Worker there, so make it yours");
   rmSync(descriptionFile(dir), { force: true });
@@ -206,7 +206,7 @@ function lock(dir: string): void {
 export const requireOwnFolder = (dir: string): void =>
   requireFolder(dir, OWNED, "make it yours, or choose another folder with DEV_DIR=<dir> or --dir <dir>");
 
-function unlock(dir: string): void {
+function unlockFolder(dir: string): void {
   unlinkSync(join(dir, "lock"));
 }
 
@@ -225,11 +225,11 @@ async function startChains(
   cleanup: AsyncDisposableStack,
 ): Promise<RunningChain[]> {
   progress("chains", `starting ${CHAINS.map(({ network }) => network).join(" and ")}`);
-  const started = await allSettled(
+  const started = await awaitAll(
     CHAINS.map(async (plan): Promise<StartedChain> => {
       const { network, chainId } = plan;
       const statePath = join(dir, "chain", `${network}.json`);
-      const anvil = await startAnvil({ chainId, port: ports.get(network) ?? 0, statePath }).catch(explain);
+      const anvil = await startAnvil({ chainId, port: ports.get(network) ?? 0, statePath }).catch(throwStackError);
       cleanup.defer(anvil.stop);
       guard.add(anvil.pid);
       if (firstPort(chainPortFile(dir, network)) === null)
@@ -238,12 +238,12 @@ async function startChains(
     }),
   );
   progress("contracts", "deploying what is not there yet");
-  return allSettled(started.map((chain) => setUpChain(chain, secrets)));
+  return awaitAll(started.map((chain) => setUpChain(chain, secrets)));
 }
 
 async function setUpChain({ plan, anvil }: StartedChain, secrets: Secrets): Promise<RunningChain> {
   const { owner, admin, registrar, arbiter, guardian, fee_recipient: feeRecipient } = secrets.chain;
-  const client = clientFor(anvil.rpcUrl);
+  const client = createClient(anvil.rpcUrl);
   for (const { address } of [owner, admin, registrar, arbiter, guardian]) {
     const balance = await client.getBalance({ address });
     if (balance < GAS_MONEY / 2n) await client.setBalance({ address, value: GAS_MONEY });
@@ -270,7 +270,12 @@ async function setUpChain({ plan, anvil }: StartedChain, secrets: Secrets): Prom
   };
 }
 
-function describe(dir: string, baseUrl: string, secrets: Secrets, chains: readonly RunningChain[]): ServiceDescription {
+function describeService(
+  dir: string,
+  baseUrl: string,
+  secrets: Secrets,
+  chains: readonly RunningChain[],
+): ServiceDescription {
   const described = Object.fromEntries(chains.map(({ description }) => [description.network, description]));
   const chain = described[SANDBOX_CHAIN.network];
   if (chain === undefined) throw new Error("the sandbox chain is not among the chains");
@@ -295,20 +300,20 @@ function watchChains(chains: readonly RunningChain[]): { broken: Promise<string>
   return { broken, stop: () => clearInterval(timer) };
 }
 
-function explain(error: unknown): never {
+function throwStackError(error: unknown): never {
   throw new StackError(error instanceof Error ? error.message : String(error));
 }
 
-const TOOLS: Readonly<Record<string, () => string>> = { anvil: anvilBinary, wrangler: () => wrangler };
+const TOOLS: Readonly<Record<string, () => string>> = { anvil: findAnvilBinary, wrangler: () => wrangler };
 
 /** Checks the packages that the stack needs before anything is started. */
 function requireTools(): void {
   for (const [name, find] of Object.entries(TOOLS)) {
-    if (!isThere(find)) throw new StackError(`${name} is missing for this platform: run \`npm ci\``);
+    if (!isInstalled(find)) throw new StackError(`${name} is missing for this platform: run \`npm ci\``);
   }
 }
 
-function isThere(find: () => string): boolean {
+function isInstalled(find: () => string): boolean {
   try {
     return existsSync(find());
   } catch {
@@ -317,7 +322,7 @@ function isThere(find: () => string): boolean {
 }
 
 /** Waits for all even if one fails, so that everything that was started can be ended. */
-async function allSettled<T extends readonly unknown[] | []>(
+async function awaitAll<T extends readonly unknown[] | []>(
   promises: T,
 ): Promise<{ -readonly [K in keyof T]: Awaited<T[K]> }> {
   await Promise.allSettled(promises);

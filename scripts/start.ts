@@ -3,7 +3,7 @@
 import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { DEFAULT_DIR } from "./local-worker.ts";
-import { lineOf, plain, StackError, shown } from "./processes.ts";
+import { StackError, stripColours, toErrorLine, toShortPath } from "./processes.ts";
 import {
   type Ports,
   progressLines,
@@ -48,7 +48,7 @@ try {
   }
 } catch (error) {
   if (!stopping) {
-    const line = lineOf(error);
+    const line = toErrorLine(error);
     console.error(line === null ? error : `Cannot start: ${line}`);
     process.exitCode = 1;
   }
@@ -108,7 +108,7 @@ function toPort(given: string | undefined): number | null {
 }
 
 function log(text: string): void {
-  const lines = text.split("\n").filter((line) => !NOISE.test(plain(line)));
+  const lines = text.split("\n").filter((line) => !NOISE.test(stripColours(line)));
   if (lines.some((line) => line.trim() !== "")) process.stdout.write(lines.join("\n"));
 }
 
@@ -123,8 +123,8 @@ function print(service: ServiceDescription, dir: string): void {
       ["", `contract ${chain.settlement_contract}`],
       ["", `token    ${chain.token}   (anybody may mint)`],
     ]),
-    ["Mails", shown(service.mail_dir)],
-    ["For scripts", shown(join(dir, "service.json"))],
+    ["Mails", toShortPath(service.mail_dir)],
+    ["For scripts", toShortPath(join(dir, "service.json"))],
   ];
   console.log(`\n${rows.map(([name, value]) => `  ${name.padEnd(14)}${value}`).join("\n")}\n`);
   console.log(

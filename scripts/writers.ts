@@ -68,17 +68,17 @@ for (const source of program.getSourceFiles()) {
   if (relative(root, source.fileName).startsWith(`src${sep}`)) visit(source, source);
 }
 
-const known = writes.filter(({ table }) => tables.has(table));
-for (const { table, at, file } of known)
+const tableWrites = writes.filter(({ table }) => tables.has(table));
+for (const { table, at, file } of tableWrites)
   if (!WRITER.test(file)) faults.push(`${at}: writes ${table}, and is not a store`);
 for (const table of [...tables].sort()) {
-  const ofTable = known.filter((write) => write.table === table && SHARED[table] !== write.file);
+  const ofTable = tableWrites.filter((write) => write.table === table && SHARED[table] !== write.file);
   if (new Set(ofTable.map(({ file }) => file)).size < 2) continue;
   faults.push(`${table} is written by more than one file: ${ofTable.map(({ at }) => at).join(", ")}`);
 }
-if (known.length < FEWEST_WRITES) {
+if (tableWrites.length < FEWEST_WRITES) {
   faults.push(
-    `only ${known.length} writes of ${tables.size} tables were found, fewer than ${FEWEST_WRITES}: nothing is proved`,
+    `only ${tableWrites.length} writes of ${tables.size} tables were found, fewer than ${FEWEST_WRITES}: nothing is proved`,
   );
 }
 for (const fault of faults) console.error(fault);

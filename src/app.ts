@@ -11,7 +11,7 @@ import { reviewRoutes } from "./accounts/review-routes.ts";
 import { accountRoutes } from "./accounts/routes.ts";
 import { sessionRoutes } from "./accounts/session-routes.ts";
 import { signUpRoutes } from "./accounts/sign-up-routes.ts";
-import { standingRoutes } from "./accounts/standing-routes.ts";
+import { accountStatusRoutes } from "./accounts/standing-routes.ts";
 import { checkAccountSealKeys } from "./accounts/totp.ts";
 import { totpRoutes } from "./accounts/totp-routes.ts";
 import { usageRoutes } from "./accounts/usage-routes.ts";
@@ -34,10 +34,10 @@ import { facilitationRoutes } from "./facilitation/routes.ts";
 import { followerRoutes } from "./follower/routes.ts";
 import type { AppContext, AppEnv } from "./http/app-env.ts";
 import type { Entrances } from "./http/call.ts";
-import { depsOf } from "./http/deps.ts";
+import { findDeps } from "./http/deps.ts";
 import { bindService } from "./http/docs.ts";
-import { decorate } from "./http/headers.ts";
-import { methodsOf, preflight } from "./http/methods.ts";
+import { setCommonHeaders } from "./http/headers.ts";
+import { answerPreflight, findMethods } from "./http/methods.ts";
 import { chargeAddress } from "./http/rate-limit.ts";
 import { replicaConfiguration } from "./http/replicas.ts";
 import { errorResponse } from "./http/responses.ts";
@@ -86,7 +86,7 @@ export const ROUTES: readonly Route[] = [
   ...eventRoutes,
   ...webhookRoutes,
   ...noticeRoutes,
-  ...standingRoutes,
+  ...accountStatusRoutes,
   ...verifierRoutes,
   ...principalRoutes,
   ...principalStandingRoutes,
@@ -153,7 +153,7 @@ export function createApp(
     context.set("requestId", requestId);
     if (deps) context.set("deps", deps);
     try {
-      const { env, config } = depsOf(context);
+      const { env, config } = findDeps(context);
       checkConfiguration(env);
       if (context.req.path !== NETWORKS_PATH) refuseFaultyNetworks(config);
       // Refuses HEAD on a path that only has GET (HTTP-21).
@@ -163,17 +163,17 @@ export function createApp(
       // Hono passes only instances of Error to onError; any other thrown value ends here.
       context.res = errorResponse(thrown, requestId, context);
     }
-    decorate(context, routes);
+    setCommonHeaders(context, routes);
   });
   app.onError((thrown, context) => errorResponse(thrown, context.get("requestId"), context));
   app.notFound(async (context) => {
     const requestId = context.get("requestId");
-    const allowed = methodsOf(routes, context.req.path);
+    const allowed = findMethods(routes, context.req.path);
     if (allowed.length === 0) {
       const message = "The path does not exist: see /docs for the paths of this service.";
       return errorResponse(new ServiceError("not_found", { message }), requestId, context);
     }
-    const allowing = preflight(routes, context.req.method, context.req.path, allowed);
+    const allowing = answerPreflight(routes, context.req.method, context.req.path, allowed);
     if (allowing) return allowing;
     const refusal = new ServiceError("method_not_allowed", { headers: { Allow: allowed.join(", ") } });
     return errorResponse(refusal, requestId, context);
@@ -181,7 +181,7 @@ export function createApp(
   for (const route of routes) bindRoute(app, route, entrances);
   // Requests that no route matched are charged here, because no surface charges them.
   app.use(async (context, next) => {
-    await chargeAddress(context, depsOf(context));
+    await chargeAddress(context, findDeps(context));
     await next();
   });
   bindService(app);
@@ -189,8 +189,8 @@ export function createApp(
 }
 
 async function refuseHead(routes: readonly Route[], context: AppContext): Promise<void> {
-  const allowed = methodsOf(routes, context.req.path);
+  const allowed = findMethods(routes, context.req.path);
   if (!allowed.includes("GET") || allowed.includes("HEAD")) return;
-  await chargeAddress(context, depsOf(context));
+  await chargeAddress(context, findDeps(context));
   throw new ServiceError("method_not_allowed", { headers: { Allow: allowed.join(", ") } });
 }

@@ -3,7 +3,7 @@
 import type { Deps } from "./context.ts";
 import { type FieldError, fieldError, ServiceError, validationError } from "./core/errors.ts";
 import { decodeCursor, type Listing, type Position } from "./core/page.ts";
-import type { InProduction } from "./core/production.ts";
+import type { ProductionFacts } from "./core/production.ts";
 import type { Actor, EconomicRole, Environment, Tier } from "./core/vocabulary.ts";
 import type { Database, Read, ReadResults, Reads, Statement } from "./db/batch.ts";
 import type { Tenant } from "./db/tenant.ts";
@@ -48,7 +48,7 @@ export type ReadOptions<F> = {
   readonly clock?: (found: F) => number | null | undefined;
 };
 
-export type ManagementCaller = InProduction & {
+export type ManagementCaller = ProductionFacts & {
   readonly platformId: string;
   readonly environment: Environment;
   readonly actor: Actor;
@@ -143,7 +143,7 @@ export const precheck = <R extends Reads, C = unknown>(
 ): Precheck => ({ reads, judge: judge as Precheck["judge"] });
 
 /** Answers 404 if there is no object as the path names it. */
-export const precheckKnown = (object: Read<unknown>): Precheck =>
+export const precheckExists = (object: Read<unknown>): Precheck =>
   precheck({ object }, ({ object: found }) => {
     if (found === null) throw new ServiceError("not_found");
     return [];
@@ -156,7 +156,7 @@ export type AskedPage = { readonly limit: number; readonly after: Position | nul
  * A cursor of another listing, environment or filter is a fault of the value (HTTP-28). It is reported after authentication, and after `owner` has
  * judged the object whose list it is.
  */
-export async function askedPage(
+export async function readPage(
   call: AnyCall,
   { limit, cursor }: { readonly limit: number; readonly cursor?: string | undefined },
   listing: Listing,

@@ -171,24 +171,24 @@ export type Deps = {
   readonly access?: (token: string) => Promise<string>;
 };
 
-const cached = new WeakMap<Env, Deps>();
+const cachedDeps = new WeakMap<Env, Deps>();
 
 /** Returns the same Deps for every request of an isolate, so that keys are imported once. `origin`: the issuer if none is configured. */
 export function depsFor(env: Env, origin: string): Deps {
-  const known = cached.get(env);
+  const known = cachedDeps.get(env);
   if (known && (env.ISSUER !== "" || known.config.issuer === origin)) return known;
   const deps = buildDeps(env, origin);
-  cached.set(env, deps);
+  cachedDeps.set(env, deps);
   return deps;
 }
 
-const authorityOf = memoizeBy((env: Env) => openCertificateAuthority(env.CA_KEYS));
+const openAuthority = memoizeBy((env: Env) => openCertificateAuthority(env.CA_KEYS));
 
 export function buildDeps(env: Env, origin: string, clock: Clock = systemClock): Deps {
   const config = parseConfig(env, origin);
   const chain = createChainGateway(config.networks);
   const db = openDatabase(env.DB);
-  return { env, config, clock, db, chain, ca: () => authorityOf(env), sharedCache: caches.default };
+  return { env, config, clock, db, chain, ca: () => openAuthority(env), sharedCache: caches.default };
 }
 
 /** For queue messages and jobs. @throws Error if NETWORKS is refused */
@@ -203,7 +203,7 @@ export function refuseFaultyNetworks({ networksFault }: Config): void {
   if (networksFault !== null) throw new Error(networksFault);
 }
 
-function networksOf(text: string): Pick<Config, "networks" | "networksFault"> {
+function parseNetworksOrFault(text: string): Pick<Config, "networks" | "networksFault"> {
   try {
     return { networks: parseNetworks(text), networksFault: null };
   } catch (thrown) {
@@ -216,7 +216,7 @@ const parseConfig = (env: Env, origin: string): Config => ({
   operatorName: env.OPERATOR_NAME,
   statusPage: parseStatusPage(env.STATUS_PAGE_URL),
   serviceDid: env.SERVICE_DID,
-  ...networksOf(env.NETWORKS),
+  ...parseNetworksOrFault(env.NETWORKS),
   jurisdictions: new Set(splitList(env.JURISDICTIONS)),
   intentLifeSeconds: Number(env.INTENT_LIFE_SECONDS),
   sandboxMainnet: {

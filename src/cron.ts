@@ -1,5 +1,5 @@
 // The triggers of every minute and every hour, and the jobs that they start (JOB-1).
-import { announce } from "./accounts/announcements.ts";
+import { announceJob } from "./accounts/announcements.ts";
 import { eraseClosedAccounts } from "./accounts/erase.ts";
 import { mailNotices } from "./accounts/mail-notices.ts";
 import { notifyExpiring } from "./accounts/notify-expiring.ts";
@@ -24,7 +24,7 @@ import type { Job } from "./jobs/job.ts";
 import { mailAlertsJob } from "./jobs/mail-alerts.ts";
 import { pruneIdempotencyOutcomes } from "./jobs/prune-outcomes.ts";
 import { signActivityHeads } from "./jobs/sign-activity-heads.ts";
-import { beginLook, namesOf, noteTrigger, startJobs } from "./jobs/start.ts";
+import { beginLook, namesOf, recordTrigger, startJobs } from "./jobs/start.ts";
 import { listEventsJob, pruneEventsJob } from "./jobs/tend-events.ts";
 import type { Subscriber } from "./journal/outbox.ts";
 import { moveEditions } from "./markets/move-editions.ts";
@@ -46,7 +46,7 @@ import { fanOutJob, pruneDeliveries, resealSecrets, sweepWebhooks, wakeEndpoints
 
 export const SUBSCRIBERS: readonly Subscriber[] = [leaveSandbox];
 
-const MINUTELY: readonly Job[] = [
+const MINUTE_JOBS: readonly Job[] = [
   handOnJob(SUBSCRIBERS),
   listEventsJob,
   fanOutJob,
@@ -82,25 +82,25 @@ const MINUTELY: readonly Job[] = [
   pruneDirectory,
   removeUnverified,
   pruneCredentials,
-  announce,
+  announceJob,
   mailNotices,
   mailAlertsJob,
   eraseClosedAccounts,
 ];
 /** These jobs wait for nodes, so the other jobs do not wait for them. */
-const OF_NETWORKS: readonly Job[] = [followChains, tendSigners, tendArbiters];
-const HOURLY: readonly Job[] = [sweepDocuments, pruneEventsJob, pruneDeliveries, resealSecrets, resealTotpSecrets];
+const NETWORK_JOBS: readonly Job[] = [followChains, tendSigners, tendArbiters];
+const HOUR_JOBS: readonly Job[] = [sweepDocuments, pruneEventsJob, pruneDeliveries, resealSecrets, resealTotpSecrets];
 
-export const JOBS: readonly Job[] = [...MINUTELY, ...OF_NETWORKS, ...HOURLY];
+export const JOBS: readonly Job[] = [...MINUTE_JOBS, ...NETWORK_JOBS, ...HOUR_JOBS];
 
 /** The triggers of wrangler.toml, each with the name of its row (JOB-15). */
 const TRIGGERS: Readonly<Record<string, { readonly name: string; readonly jobs: readonly Job[] }>> = {
-  "* * * * *": { name: "every_minute", jobs: MINUTELY },
-  "0 * * * *": { name: "every_hour", jobs: HOURLY },
+  "* * * * *": { name: "every_minute", jobs: MINUTE_JOBS },
+  "0 * * * *": { name: "every_hour", jobs: HOUR_JOBS },
 };
 
 /** If none of these jobs has found anything, the sweep of webhooks would find nothing either. */
-const OF_WEBHOOKS: readonly Job[] = [listEventsJob, fanOutJob, replayJob, wakeEndpoints];
+const WEBHOOK_JOBS: readonly Job[] = [listEventsJob, fanOutJob, replayJob, wakeEndpoints];
 
 export async function runCron({ cron }: ScheduledController, env: Env): Promise<void> {
   const trigger = TRIGGERS[cron];
@@ -109,9 +109,9 @@ export async function runCron({ cron }: ScheduledController, env: Env): Promise<
   const deps = workingDeps(env);
   const look = beginLook(deps, [name, ...namesOf(JOBS)]);
   const started = await startJobs(deps, jobs, look);
-  await noteTrigger(deps, name, [started], look);
-  if (jobs !== MINUTELY) return;
-  const sweep = OF_WEBHOOKS.every((job) => started.idle.has(job.name)) ? null : sweepWebhooks(deps);
-  const [ofNetworks] = await Promise.all([startJobs(deps, OF_NETWORKS, look), sweep]);
-  if (ofNetworks.failures.length > 0) await noteTrigger(deps, name, [started, ofNetworks], look);
+  await recordTrigger(deps, name, [started], look);
+  if (jobs !== MINUTE_JOBS) return;
+  const sweep = WEBHOOK_JOBS.every((job) => started.idle.has(job.name)) ? null : sweepWebhooks(deps);
+  const [ofNetworks] = await Promise.all([startJobs(deps, NETWORK_JOBS, look), sweep]);
+  if (ofNetworks.failures.length > 0) await recordTrigger(deps, name, [started, ofNetworks], look);
 }

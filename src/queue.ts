@@ -10,7 +10,7 @@ import {
 } from "./context.ts";
 import { SECOND_MS } from "./core/limits.ts";
 import { memoizeBy } from "./core/memo.ts";
-import { eachAtOnce } from "./core/parallel.ts";
+import { runConcurrently } from "./core/parallel.ts";
 import { isEnvironment } from "./core/vocabulary.ts";
 import { JOBS, SUBSCRIBERS } from "./cron.ts";
 import { commit } from "./db/batch.ts";
@@ -21,14 +21,14 @@ import { followThreshold } from "./escrow/follow-threshold.ts";
 import { followChain } from "./follower/job.ts";
 import { runMessage } from "./jobs/run.ts";
 import { listNewEvents } from "./jobs/tend-events.ts";
-import { activityLogOf } from "./journal/activity-chain.ts";
+import { toActivityLog } from "./journal/activity-chain.ts";
 import { raiseAlert } from "./journal/alerts.ts";
-import { handOnEvents } from "./journal/outbox.ts";
-import { hashUnlessOthersDo } from "./journal/running-log.ts";
+import { deliverNewEvents } from "./journal/outbox.ts";
+import { hashLogOrYield } from "./journal/running-log.ts";
 import { provisionMarkets } from "./markets/provision.ts";
 import { driveVault } from "./vaults/exit.ts";
 import { fanOutEvents } from "./webhooks/fan-out.ts";
-import { wakeOrThrow } from "./webhooks/nudge.ts";
+import { wakeEndpointOrThrow } from "./webhooks/nudge.ts";
 
 export type Message = ChainMessage | OutboxMessage | JobMessage | WebhookMessage;
 type Queued = MessageBatch<Message>["messages"][number];
@@ -47,7 +47,7 @@ const restingUntil = memoizeBy((_env: Env) => new Map<string, number>());
  * Runs a message about a network. `drive` returns false if the chain has not answered in time; the minute's job finds that work again, so a retry
  * would only add messages. That job also takes over the messages for a resting network, so that one stalled network does not keep the others waiting.
  */
-async function onChain(
+async function driveChain(
   { env, clock }: Deps,
   network: string,
   drive: (until: number) => Promise<boolean>,
@@ -64,91 +64,91 @@ const runJob = (deps: Deps, message: JobMessage): Promise<void> => runMessage(de
 
 const CHAIN_RUNNERS: Runners<ChainMessage["kind"]> = {
   provision_market: (deps, job) =>
-    onChain(deps, job.network, async (until) => (await provisionMarkets(deps, job, until)) !== null),
-  follow_threshold: (deps, job) => onChain(deps, job.network, (until) => followThreshold(deps, job, until)),
-  release_escrow: (deps, job) => onChain(deps, job.network, (until) => driveVault(deps, job, until)),
-  set_reserve: (deps, job) => onChain(deps, job.network, (until) => setReserve(deps, job, until)),
-  pay_award: (deps, job) => onChain(deps, job.network, (until) => payAward(deps, job, until)),
-  follow_chain: (deps, { network }) => onChain(deps, network, (until) => followChain(deps, network, until)),
+    driveChain(deps, job.network, async (until) => (await provisionMarkets(deps, job, until)) !== null),
+  follow_threshold: (deps, job) => driveChain(deps, job.network, (until) => followThreshold(deps, job, until)),
+  release_escrow: (deps, job) => driveChain(deps, job.network, (until) => driveVault(deps, job, until)),
+  set_reserve: (deps, job) => driveChain(deps, job.network, (until) => setReserve(deps, job, until)),
+  pay_award: (deps, job) => driveChain(deps, job.network, (until) => payAward(deps, job, until)),
+  follow_chain: (deps, { network }) => driveChain(deps, network, (until) => followChain(deps, network, until)),
 };
 
 /**
  * Runs messages about events, entries of the activity log and records of the directory together. Each asks for everything new, so one delivery, and
  * one hashing of each log, serve the whole batch. A failure stops nothing else, and all the work is safe to repeat.
  */
-async function handOn(deps: Deps, messages: readonly Queued[]): Promise<void> {
+async function runOutboxMessages(deps: Deps, messages: readonly Queued[]): Promise<void> {
   const logsOf = ({ body }: Queued): readonly string[] => {
     const { activityOf = [], listedIn = [] } = body as OutboxMessage;
     return [...activityOf, ...listedIn];
   };
   const failed = new Map<string, unknown>();
-  const work = [EVENTS, LISTED, FANNED_OUT, ...new Set(messages.flatMap(logsOf))];
-  await eachAtOnce(work, async (one) => {
+  const work = [EVENTS, LISTING, FAN_OUT, ...new Set(messages.flatMap(logsOf))];
+  await runConcurrently(work, async (one) => {
     try {
-      if (one === EVENTS) await handOnEvents(deps, SUBSCRIBERS);
-      else if (one === LISTED) await listNewEvents(deps);
-      else if (one === FANNED_OUT) await fanOutEvents(deps);
+      if (one === EVENTS) await deliverNewEvents(deps, SUBSCRIBERS);
+      else if (one === LISTING) await listNewEvents(deps);
+      else if (one === FAN_OUT) await fanOutEvents(deps);
       else if (isEnvironment(one)) await followDirectory(deps, one);
-      else await hashUnlessOthersDo(deps, activityLogOf(deps, one));
+      else await hashLogOrYield(deps, toActivityLog(deps, one));
     } catch (thrown) {
       failed.set(one, thrown);
     }
   });
   for (const message of messages) {
-    const wanted = [EVENTS, LISTED, FANNED_OUT, ...logsOf(message)].find((one) => failed.has(one));
+    const wanted = [EVENTS, LISTING, FAN_OUT, ...logsOf(message)].find((one) => failed.has(one));
     if (wanted === undefined) message.ack();
-    else retry(message, failed.get(wanted));
+    else retryMessage(message, failed.get(wanted));
   }
 }
 
 const EVENTS = "events";
-const LISTED = "the list of events";
-const FANNED_OUT = "webhooks";
+const LISTING = "the list of events";
+const FAN_OUT = "webhooks";
 
 const RUNNERS: Runners<Exclude<Message["kind"], OutboxMessage["kind"]>> = {
   ...CHAIN_RUNNERS,
   record: runJob,
   find: runJob,
   run: runJob,
-  deliver: ({ env }, { webhookId }) => wakeOrThrow(env, webhookId),
+  deliver: ({ env }, { webhookId }) => wakeEndpointOrThrow(env, webhookId),
 };
 
 const RETRY_SECONDS = 5;
 
 /** The suffix of dead-letter queues. A dead message loses nothing: the minute's jobs find the work that is left. */
-const DEAD = "-dead";
+const DEAD_SUFFIX = "-dead";
 
 /** Runs messages about the chain concurrently, because they wait (JOB-13), and messages of jobs one after the other. */
 export const runMessages = (batch: MessageBatch<Message>, env: Env): Promise<void> =>
-  workMessages(workingDeps(env), batch);
+  runMessagesWith(workingDeps(env), batch);
 
 /** `deps` have the system's clock, except in tests. */
-export async function workMessages(deps: Deps, batch: MessageBatch<Message>): Promise<void> {
-  if (batch.queue.endsWith(DEAD)) return reportDead(deps, batch);
-  const work = (message: Queued) => workOne(deps, message);
-  await eachAtOnce(batch.messages.filter(isAboutChain), work);
-  await eachAtOnce(batch.messages.filter(isOfWebhook), work);
+export async function runMessagesWith(deps: Deps, batch: MessageBatch<Message>): Promise<void> {
+  if (batch.queue.endsWith(DEAD_SUFFIX)) return reportDead(deps, batch);
+  const work = (message: Queued) => runOne(deps, message);
+  await runConcurrently(batch.messages.filter(isAboutChain), work);
+  await runConcurrently(batch.messages.filter(isAboutWebhook), work);
   const about = Map.groupBy(batch.messages, ({ body }) => body.kind === "hand_on_events");
   const outbox = about.get(true) ?? [];
-  if (outbox.length > 0) await handOn(deps, outbox);
+  if (outbox.length > 0) await runOutboxMessages(deps, outbox);
   for (const message of about.get(false) ?? [])
-    if (!isAboutChain(message) && !isOfWebhook(message)) await work(message);
+    if (!isAboutChain(message) && !isAboutWebhook(message)) await work(message);
 }
 
-const isOfWebhook = ({ body }: Queued): boolean => body.kind === "deliver";
+const isAboutWebhook = ({ body }: Queued): boolean => body.kind === "deliver";
 const isAboutChain = ({ body }: Queued): boolean => body.kind in CHAIN_RUNNERS;
 
-async function workOne(deps: Deps, message: Queued): Promise<void> {
+async function runOne(deps: Deps, message: Queued): Promise<void> {
   const { body } = message;
   try {
     await (RUNNERS[body.kind as keyof typeof RUNNERS] as Runner<Message["kind"]>)(deps, body as never);
     message.ack();
   } catch (thrown) {
-    retry(message, thrown);
+    retryMessage(message, thrown);
   }
 }
 
-function retry(message: Queued, thrown: unknown): void {
+function retryMessage(message: Queued, thrown: unknown): void {
   const { body, attempts } = message;
   const text = thrown instanceof Error ? thrown.message : "unknown";
   console.error(JSON.stringify({ event: "message_failed", kind: body.kind, attempts, message: text }));
@@ -156,7 +156,7 @@ function retry(message: Queued, thrown: unknown): void {
 }
 
 async function reportDead({ db }: Deps, batch: MessageBatch<Message>): Promise<void> {
-  const [queue] = batch.queue.split(DEAD);
+  const [queue] = batch.queue.split(DEAD_SUFFIX);
   const message = "Messages failed their last attempt; the jobs do the remaining work.";
   for (const { body } of batch.messages) {
     console.error(JSON.stringify({ event: "dead_letter", queue: batch.queue, body }));

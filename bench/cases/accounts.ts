@@ -6,7 +6,7 @@ import { manage, type Play } from "../play.ts";
 import type { Ask } from "../wire.ts";
 
 /** Opens an account with a current key of each environment, so that both get the event of a rotation. */
-async function rotating(play: Play): Promise<Ask> {
+async function prepareRotation(play: Play): Promise<Ask> {
   const account = await openAccount(play, "ACCREDITED");
   const now = Date.now();
   const keys = await Promise.all(
@@ -64,5 +64,5 @@ export const ACCOUNTS: readonly Case[] = [
     ask: async (play) => asPerson(play.stage, await openAccount(play, "ACCREDITED"), "POST", "/v1/platform/promote"),
   },
   { route: "GET /v1/platform/keys", status: 200, ask: ({ stage }) => manage(stage, "GET", "/v1/platform/keys") },
-  { route: "POST /v1/platform/keys/rotate", status: 200, ask: rotating },
+  { route: "POST /v1/platform/keys/rotate", status: 200, ask: prepareRotation },
 ];

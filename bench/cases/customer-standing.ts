@@ -7,7 +7,7 @@ import type { Ask } from "../wire.ts";
 type Group = { readonly customer: string; readonly principalId: string };
 
 /** Creates a customer with one principal that has a number of ACTIVE agents. */
-async function grouping({ stage, next }: Play, agents: number): Promise<Group> {
+async function openCustomer({ stage, next }: Play, agents: number): Promise<Group> {
   const created = json(await must(stage, manage(stage, "POST", "/v1/customers", { name: `Group ${next()}` }), 201));
   const body = { ...principalBody(next()), customer_id: created["customer_id"] };
   const registered = json(await must(stage, manage(stage, "POST", "/v1/principals", body), 201));
@@ -19,9 +19,9 @@ async function grouping({ stage, next }: Play, agents: number): Promise<Group> {
 const MANY = 1_000;
 
 /** Creates a customer with a thousand principals, each with one agent. */
-async function crowding(play: Play): Promise<Group> {
+async function openLargeCustomer(play: Play): Promise<Group> {
   const { stage } = play;
-  const group = await grouping(play, 1);
+  const group = await openCustomer(play, 1);
   const { principalId } = group;
   const id = `'${principalId}-' || printf('%04d', n)`;
   const named = { external_ref: `'${principalId}-' || n`, name_folded: `'${principalId} ' || n` };
@@ -46,7 +46,7 @@ const ofCustomer =
     return manage(stage, "POST", `${customer}/${verb}`);
   };
 
-const oneOf = (agents: number) => (play: Play) => grouping(play, agents);
+const oneOf = (agents: number) => (play: Play) => openCustomer(play, agents);
 
 export const CUSTOMER_STANDING: readonly Case[] = [
   { route: "POST /v1/customers/{customer_id}/suspend", status: 200, ask: ofCustomer("suspend", oneOf(1)) },
@@ -60,7 +60,7 @@ export const CUSTOMER_STANDING: readonly Case[] = [
     route: "POST /v1/customers/{customer_id}/suspend",
     variant: "a thousand principals",
     status: 200,
-    ask: ofCustomer("suspend", crowding),
+    ask: ofCustomer("suspend", openLargeCustomer),
   },
   {
     route: "POST /v1/customers/{customer_id}/reactivate",
@@ -71,6 +71,6 @@ export const CUSTOMER_STANDING: readonly Case[] = [
     route: "POST /v1/customers/{customer_id}/reactivate",
     variant: "a thousand principals",
     status: 200,
-    ask: ofCustomer("reactivate", crowding, "suspend"),
+    ask: ofCustomer("reactivate", openLargeCustomer, "suspend"),
   },
 ];

@@ -3,18 +3,18 @@ import type { Case } from "../case.ts";
 import { json, keyed, manage, must, type Play } from "../play.ts";
 
 const body = ({ next }: Play) => ({ name: "Client", external_ref: `client-${next()}`, metadata: { tier: "gold" } });
-const creating = (play: Play) => manage(play.stage, "POST", "/v1/customers", body(play));
+const prepareCreation = (play: Play) => manage(play.stage, "POST", "/v1/customers", body(play));
 
 const customer = async (play: Play): Promise<string> =>
-  `/v1/customers/${json(await must(play.stage, creating(play), 201))["customer_id"]}`;
+  `/v1/customers/${json(await must(play.stage, prepareCreation(play), 201))["customer_id"]}`;
 
 export const CUSTOMERS: readonly Case[] = [
-  { route: "POST /v1/customers", status: 201, ask: creating },
+  { route: "POST /v1/customers", status: 201, ask: prepareCreation },
   {
     route: "POST /v1/customers",
     variant: "Idempotency-Key",
     status: 201,
-    ask: (play) => keyed(play, creating(play)),
+    ask: (play) => keyed(play, prepareCreation(play)),
   },
   {
     route: "GET /v1/customers",

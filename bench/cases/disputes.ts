@@ -3,7 +3,7 @@ import { DAY_MS } from "../../src/core/limits.ts";
 import type { Case } from "../case.ts";
 import {
   as,
-  facilitated,
+  buyAndFacilitate,
   json,
   manage,
   must,
@@ -30,33 +30,33 @@ const AMOUNT = "0.01";
 const filingOf = (transaction_id: string): Json => ({ transaction_id, reason: "other", disputed_amount: AMOUNT });
 
 type Disputed = PlayedPair & { readonly id: string };
-export async function disputed(play: Play): Promise<Disputed> {
+export async function openDispute(play: Play): Promise<Disputed> {
   const pair = await pairOf(play);
-  const { transactionId } = await facilitated(play, pair);
+  const { transactionId } = await buyAndFacilitate(play, pair);
   const filed = await must(play.stage, as(pair.consumer, "POST", PATH, filingOf(transactionId)), 201);
   return { ...pair, id: String(json(filed)["dispute_id"]) };
 }
 const act = (by: PlayedAgent, id: string, verb: string, body?: Json): Promise<Ask> =>
   as(by, "POST", `${PATH}/${id}/${verb}`, body);
 const OFFER = { message: "Some of it.", offer_amount: AMOUNT };
-async function offered(play: Play): Promise<Disputed> {
-  const of = await disputed(play);
+async function offerRefund(play: Play): Promise<Disputed> {
+  const of = await openDispute(play);
   await must(play.stage, act(of.provider, of.id, "respond", OFFER), 200);
   return of;
 }
-async function arbitrated(play: Play): Promise<Disputed> {
-  const of = await offered(play);
+async function openArbitration(play: Play): Promise<Disputed> {
+  const of = await offerRefund(play);
   await must(play.stage, act(of.consumer, of.id, "escalate"), 200);
   return of;
 }
-const resolving = (verdict: Json) => async (play: Play) => {
-  const { id } = await arbitrated(play);
+const prepareResolution = (verdict: Json) => async (play: Play) => {
+  const { id } = await openArbitration(play);
   return operate(play.stage, "POST", `/v1/operator/disputes/${id}/resolve`, { reason: "So it is.", ...verdict });
 };
 
 /** Leaves a payout that the guardian has cancelled. */
-async function repeating(play: Play): Promise<Ask> {
-  const { id } = await arbitrated(play);
+async function preparePayoutRepeat(play: Play): Promise<Ask> {
+  const { id } = await openArbitration(play);
   const decide = operate(play.stage, "POST", `/v1/operator/disputes/${id}/resolve`, { reason: "So it is.", ...UPHELD });
   await must(play.stage, decide, 200);
   const [failed, unpaid] = [
@@ -70,14 +70,14 @@ const UPHELD = { resolution: "upheld" };
 
 /** Leaves a dispute in which the parties' days are over. */
 export async function leaveDays(play: Play): Promise<void> {
-  const { id } = await disputed(play);
+  const { id } = await openDispute(play);
   const text = "update disputes set answers_until = ?, due_at = ? where dispute_id = ?";
   const past = Date.now() - DAY_MS;
   await play.stage.sql([{ sql: text, params: [past, past, id] }]);
 }
 
 /** Leaves a due chain operation, whose subject is unknown. */
-export const wantKept = (kind: "reserve" | "payout") => (play: Play) =>
+export const leaveDueOperation = (kind: "reserve" | "payout") => (play: Play) =>
   play.stage.sql([
     {
       sql: `insert or replace into chain_operations (network, kind, subject, wanted, status, created_at, updated_at, next_check_at)
@@ -85,7 +85,7 @@ export const wantKept = (kind: "reserve" | "payout") => (play: Play) =>
       params: [play.network.network, kind],
     },
   ]);
-export const restKept = ({ stage }: Play) =>
+export const restOperation = ({ stage }: Play) =>
   stage.sql([{ sql: "update chain_operations set next_check_at = null where kind in ('reserve', 'payout')" }]);
 
 const one = (verb: string) => `POST ${PATH}/{dispute_id}/${verb}`;
@@ -95,7 +95,7 @@ export const DISPUTES: readonly Case[] = [
     status: 201,
     ask: async (play) => {
       const pair = await pairOf(play);
-      const { transactionId } = await facilitated(play, pair);
+      const { transactionId } = await buyAndFacilitate(play, pair);
       return as(pair.consumer, "POST", PATH, filingOf(transactionId));
     },
   },
@@ -104,7 +104,7 @@ export const DISPUTES: readonly Case[] = [
     variant: "management key",
     status: 201,
     ask: async (play) => {
-      const { transactionId } = await facilitated(play, await pairOf(play));
+      const { transactionId } = await buyAndFacilitate(play, await pairOf(play));
       return manage(play.stage, "POST", PATH, filingOf(transactionId));
     },
   },
@@ -112,7 +112,7 @@ export const DISPUTES: readonly Case[] = [
     route: `GET ${PATH}/{dispute_id}`,
     status: 200,
     ask: async (play) => {
-      const { consumer, id } = await offered(play);
+      const { consumer, id } = await offerRefund(play);
       return as(consumer, "GET", `${PATH}/${id}`);
     },
   },
@@ -121,7 +121,7 @@ export const DISPUTES: readonly Case[] = [
     route: one("respond"),
     status: 200,
     ask: async (play) => {
-      const { provider, id } = await disputed(play);
+      const { provider, id } = await openDispute(play);
       return act(provider, id, "respond", OFFER);
     },
   },
@@ -129,7 +129,7 @@ export const DISPUTES: readonly Case[] = [
     route: one("evidence"),
     status: 201,
     ask: async (play) => {
-      const { consumer, id } = await disputed(play);
+      const { consumer, id } = await openDispute(play);
       return act(consumer, id, "evidence", { description: "The note." });
     },
   },
@@ -137,7 +137,7 @@ export const DISPUTES: readonly Case[] = [
     route: one("accept"),
     status: 200,
     ask: async (play) => {
-      const { consumer, id } = await offered(play);
+      const { consumer, id } = await offerRefund(play);
       return act(consumer, id, "accept");
     },
   },
@@ -145,7 +145,7 @@ export const DISPUTES: readonly Case[] = [
     route: one("concede"),
     status: 200,
     ask: async (play) => {
-      const { provider, id } = await disputed(play);
+      const { provider, id } = await openDispute(play);
       return act(provider, id, "concede");
     },
   },
@@ -153,7 +153,7 @@ export const DISPUTES: readonly Case[] = [
     route: one("withdraw"),
     status: 200,
     ask: async (play) => {
-      const { consumer, id } = await disputed(play);
+      const { consumer, id } = await openDispute(play);
       return act(consumer, id, "withdraw");
     },
   },
@@ -161,7 +161,7 @@ export const DISPUTES: readonly Case[] = [
     route: one("escalate"),
     status: 200,
     ask: async (play) => {
-      const { consumer, id } = await offered(play);
+      const { consumer, id } = await offerRefund(play);
       return act(consumer, id, "escalate");
     },
   },
@@ -174,18 +174,18 @@ export const DISPUTES: readonly Case[] = [
   {
     route: "GET /v1/operator/disputes/{dispute_id}",
     status: 200,
-    ask: async (play) => operate(play.stage, "GET", `/v1/operator/disputes/${(await arbitrated(play)).id}`),
+    ask: async (play) => operate(play.stage, "GET", `/v1/operator/disputes/${(await openArbitration(play)).id}`),
   },
   {
     route: "POST /v1/operator/disputes/{dispute_id}/resolve",
     status: 200,
-    ask: resolving(UPHELD),
+    ask: prepareResolution(UPHELD),
   },
-  { route: "POST /v1/operator/disputes/{dispute_id}/payout", status: 200, ask: repeating },
+  { route: "POST /v1/operator/disputes/{dispute_id}/payout", status: 200, ask: preparePayoutRepeat },
   {
     route: "POST /v1/operator/disputes/{dispute_id}/resolve",
     variant: "rejected",
     status: 200,
-    ask: resolving({ resolution: "rejected" }),
+    ask: prepareResolution({ resolution: "rejected" }),
   },
 ];

@@ -7,10 +7,10 @@ import {
   follow,
   followAsk,
   manage,
+  openAndPay,
   openProvider,
   type Play,
   type PlayedAgent,
-  paid,
 } from "../play.ts";
 import type { Ask } from "../wire.ts";
 
@@ -42,7 +42,7 @@ const depositMore = (count: number) => async (play: Play) => {
 };
 
 /** Prepares a platform's call that books a deposit at once. */
-async function synced(play: Play) {
+async function prepareSync(play: Play) {
   const [seller] = await sellers(play, 1);
   if (!seller) throw new Error("unreachable: one was asked for");
   await follow(play);
@@ -51,7 +51,7 @@ async function synced(play: Play) {
 }
 
 /** Prepares the release from a vault that holds more than its threshold, all of it booked. */
-async function released(play: Play) {
+async function prepareRelease(play: Play) {
   const [seller] = await sellers(play, 1);
   if (!seller) throw new Error("unreachable: one was asked for");
   await depositFor(play.network, seller.did, RICH);
@@ -72,12 +72,12 @@ const payments =
     const consumer = await agent(stage, stage.platform, "CONSUMER", principalId);
     const pair = { consumer, provider: await sellerOf(play) };
     await follow(play);
-    for (let i = 0; i < count; i++) await paid(play, pair);
+    for (let i = 0; i < count; i++) await openAndPay(play, pair);
     return followFromFirst(play);
   };
 
 /** Sets a threshold with the registrar's key, bypassing the service. */
-async function acted(play: Play) {
+async function prepareKeyAct(play: Play) {
   const [seller] = await sellers(play, 1);
   if (!seller) throw new Error("unreachable: one was asked for");
   await follow(play);
@@ -101,9 +101,9 @@ export const FOLLOWER_CASES: readonly Case[] = [
   { route, variant: "ten deposits", status: 200, ask: deposits(MANY) },
   { route, variant: "a payment", status: 200, ask: payments(1) },
   { route, variant: "ten payments", status: 200, ask: payments(MANY) },
-  { route, variant: "an act of a key", status: 200, ask: acted },
-  { route: "POST /v1/agents/{did}/escrow/sync", status: 200, ask: synced },
-  { route: "POST /v1/agents/{did}/escrow/release", status: 200, ask: released },
+  { route, variant: "an act of a key", status: 200, ask: prepareKeyAct },
+  { route: "POST /v1/agents/{did}/escrow/sync", status: 200, ask: prepareSync },
+  { route: "POST /v1/agents/{did}/escrow/release", status: 200, ask: prepareRelease },
 
   { ...turns, variant: "a deposit, with a long ledger", ask: depositMore(1) },
   { ...turns, variant: "ten deposits, with a long ledger", ask: depositMore(MANY) },

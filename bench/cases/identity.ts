@@ -2,7 +2,7 @@
 import { answerChallenge, boundHeaders } from "../../scripts/client.ts";
 import type { Case } from "../case.ts";
 import { agentPath, anyone, json, must, type Play } from "../play.ts";
-import { promoted } from "./promotion.ts";
+import { promoteConsumer } from "./promotion.ts";
 
 const aidOf = (play: Play) => `${agentPath(play.provider.did)}/aid`;
 
@@ -98,7 +98,7 @@ export const IDENTITY: readonly Case[] = [
     {
       route: `GET /v1/agents/{did}/${part}`,
       status: 200,
-      ask: async (play) => anyone("GET", `${agentPath(await promoted(play))}/${part}`),
+      ask: async (play) => anyone("GET", `${agentPath(await promoteConsumer(play))}/${part}`),
     },
     {
       route: `GET /v1/agents/{did}/${part}`,

@@ -8,11 +8,12 @@ import {
   anyone,
   as,
   asBound,
-  facilitated,
+  buyAndFacilitate,
   facilitation,
   follow,
   keyed,
   manage,
+  openAndPay,
   openIntent,
   openPair,
   openProvider,
@@ -20,7 +21,6 @@ import {
   type Paid,
   type Play,
   type PlayedAgent,
-  paid,
   principal,
 } from "../play.ts";
 
@@ -58,7 +58,7 @@ const makeOldest = ({ stage }: Play, intentId: string) =>
 
 /** Stores settlements of other intents by the same on-chain transaction, which pays many at once. */
 async function settleBefore(play: Play, txHash: string): Promise<void> {
-  const { transactionId } = await facilitated(play);
+  const { transactionId } = await buyAndFacilitate(play);
   await follow(play);
   const [n, count] = [play.next(), { from: 0, to: SETTLED_BEFORE }];
   const own = (prefix: string) => otherId(`${prefix}_${n}`);
@@ -117,7 +117,7 @@ export const PAYMENTS: readonly Case[] = [
       const { stage, principalId, provider } = play;
       const consumer = await agent(stage, stage.platform, "CONSUMER", principalId);
       for (let n = 0; n < 4; n++)
-        await (n % 2 === 0 ? openIntent(play, { consumer, provider }) : facilitated(play, { consumer, provider }));
+        await (n % 2 === 0 ? openIntent(play, { consumer, provider }) : buyAndFacilitate(play, { consumer, provider }));
       return as(consumer, "GET", "/v1/payment-intents?status=SETTLED&role=consumer");
     },
   },
@@ -173,7 +173,7 @@ export const PAYMENTS: readonly Case[] = [
     variant: "intent",
     status: 200,
     timed: "effect",
-    ask: async (play) => facilitateAs(play.consumer, play.provider, await paid(play, play)),
+    ask: async (play) => facilitateAs(play.consumer, play.provider, await openAndPay(play, play)),
   },
   ...BUYERS.map(
     ([variant, buyerOf]): Case => ({
@@ -182,7 +182,7 @@ export const PAYMENTS: readonly Case[] = [
       status: 200,
       ask: async (play) => {
         const pair = { consumer: buyerOf(play), provider: play.provider };
-        return facilitateAs(pair.consumer, pair.provider, await paid(play, pair));
+        return facilitateAs(pair.consumer, pair.provider, await openAndPay(play, pair));
       },
     }),
   ),
@@ -193,20 +193,20 @@ export const PAYMENTS: readonly Case[] = [
     ask: async (play) => {
       const { consumer, stage } = play;
       const provider = await openProvider(stage, await principal(stage, stage.platform, play.next()));
-      return facilitateAs(consumer, provider, await paid(play, { consumer, provider }, LARGE_AMOUNT));
+      return facilitateAs(consumer, provider, await openAndPay(play, { consumer, provider }, LARGE_AMOUNT));
     },
   },
   {
     route: "GET /v1/facilitations/{facilitation_id}",
     status: 200,
-    ask: async (play) => anyone("GET", `/v1/facilitations/${(await facilitated(play)).transactionId}`),
+    ask: async (play) => anyone("GET", `/v1/facilitations/${(await buyAndFacilitate(play)).transactionId}`),
   },
   {
     route: "POST /v1/facilitate",
     variant: `${SETTLED_BEFORE} settlements of its transaction before`,
     status: 200,
     ask: async (play) => {
-      const purchase = await paid(play, play);
+      const purchase = await openAndPay(play, play);
       await settleBefore(play, purchase.txHash);
       return facilitateAs(play.consumer, play.provider, purchase);
     },
@@ -217,7 +217,7 @@ export const PAYMENTS: readonly Case[] = [
     status: 200,
     ask: async (play) => {
       const { consumer, provider, network } = play;
-      const { txHash: tx_hash } = await paid(play, play);
+      const { txHash: tx_hash } = await openAndPay(play, play);
       const body = { provider_did: provider.did, consumer_did: consumer.did, tx_hash, network: network.network };
       return as(provider, "POST", "/v1/facilitate", body);
     },
@@ -228,7 +228,7 @@ export const PAYMENTS: readonly Case[] = [
     status: 200,
     ask: async (play) => {
       const { consumer, provider, network } = play;
-      const { intentId, txHash: tx_hash } = await paid(play, play);
+      const { intentId, txHash: tx_hash } = await openAndPay(play, play);
       await makeOldest(play, intentId);
       const body = { provider_did: provider.did, consumer_did: consumer.did, tx_hash, network: network.network };
       return as(provider, "POST", "/v1/facilitate", body);
@@ -239,21 +239,21 @@ export const PAYMENTS: readonly Case[] = [
     variant: "retry",
     status: 200,
     ask: async (play) => {
-      const purchase = await facilitated(play);
+      const purchase = await buyAndFacilitate(play);
       return as(play.consumer, "POST", "/v1/facilitate", facilitation(purchase));
     },
   },
   {
     route: "GET /v1/tasks/{task_id}",
     status: 200,
-    ask: async (play) => as(play.consumer, "GET", `/v1/tasks/${(await facilitated(play)).taskId}`),
+    ask: async (play) => as(play.consumer, "GET", `/v1/tasks/${(await buyAndFacilitate(play)).taskId}`),
   },
   {
     route: "POST /v1/tasks/{task_id}/confirm",
     status: 200,
     ask: async (play) => {
       const pair = await openPair(play);
-      const { taskId } = await facilitated(play, pair);
+      const { taskId } = await buyAndFacilitate(play, pair);
       return as(pair.consumer, "POST", `/v1/tasks/${taskId}/confirm`, { outcome: "confirmed" });
     },
   },
@@ -263,7 +263,7 @@ export const PAYMENTS: readonly Case[] = [
     status: 200,
     timed: "effect",
     ask: async (play) => {
-      const { taskId } = await facilitated(play);
+      const { taskId } = await buyAndFacilitate(play);
       return as(play.consumer, "POST", `/v1/tasks/${taskId}/confirm`, { outcome: "confirmed" });
     },
   },

@@ -20,14 +20,14 @@ async function withAgents(play: Play, count: number): Promise<void> {
   for (let n = 0; n < count; n++) await agent(stage, stage.platform, "CONSUMER", tenant);
 }
 
-const proposing = ({ stage, next }: Play): Promise<Ask> =>
+const proposeName = ({ stage, next }: Play): Promise<Ask> =>
   asPerson(stage, stage.platform, "PATCH", "/v1/platform", { legal_name: `Bench Platform ${next()}` });
 
 /** Approves another name, which the agents' documents repeat. */
-const renaming = (count: number) => async (play: Play) => {
+const approveName = (count: number) => async (play: Play) => {
   const { stage } = play;
   await withAgents(play, count);
-  await must(stage, proposing(play), 200);
+  await must(stage, proposeName(play), 200);
   const path = `/v1/operator/platforms/${stage.platform.platformId}/decision`;
   return operate(stage, "POST", path, { subject: "profile", decision: "approve" });
 };
@@ -67,7 +67,7 @@ export const PROFILE: readonly Case[] = [
     status: 200,
     ask: async (play) => {
       await withAgents(play, 0);
-      return proposing(play);
+      return proposeName(play);
     },
   },
   {
@@ -79,6 +79,6 @@ export const PROFILE: readonly Case[] = [
       return asPerson(play.stage, await openAccount(play), "PATCH", "/v1/platform", body);
     },
   },
-  { route: DECISION, variant: "a name", status: 200, ask: renaming(0) },
-  { route: DECISION, variant: "a name, with ten agents", status: 200, ask: renaming(10) },
+  { route: DECISION, variant: "a name", status: 200, ask: approveName(0) },
+  { route: DECISION, variant: "a name, with ten agents", status: 200, ask: approveName(10) },
 ];

@@ -21,16 +21,16 @@ import type { Ask } from "../wire.ts";
 const ENOUGH = 1_000_000_000n;
 
 /** The stage of that platform with its key of each environment. */
-type Grown = { readonly sandbox: Stage; readonly live: Stage };
-const stages = new WeakMap<Stage, Promise<Grown>>();
+type GrownPlatform = { readonly sandbox: Stage; readonly live: Stage };
+const stages = new WeakMap<Stage, Promise<GrownPlatform>>();
 
-const grown = (stage: Stage): Promise<Grown> => {
+const getGrownPlatform = (stage: Stage): Promise<GrownPlatform> => {
   const known = stages.get(stage) ?? grow(stage);
   stages.set(stage, known);
   return known;
 };
 
-async function grow(stage: Stage): Promise<Grown> {
+async function grow(stage: Stage): Promise<GrownPlatform> {
   const platform = await accredit(stage.origin, "Grown Platform");
   const of = (key: string): Stage => ({ ...stage, platform: { ...platform, key } });
   return { sandbox: of(platform.key), live: of(await issueLiveKey(stage, platform)) };
@@ -53,7 +53,7 @@ async function issueLiveKey(stage: Stage, { platformId }: Platform): Promise<str
 /** Prepares a provider with a market and an escrow in each environment, on one vault that holds more than its threshold. */
 async function promotion(play: Play): Promise<Ask> {
   const { stage, next } = play;
-  const { sandbox, live } = await grown(stage);
+  const { sandbox, live } = await getGrownPlatform(stage);
   const seller = await principal(sandbox, sandbox.platform, next());
   const { did } = await openProvider(sandbox, seller);
   const [network] = stage.networks;
@@ -64,17 +64,17 @@ async function promotion(play: Play): Promise<Ask> {
   return manage(live, "POST", `${agentPath(did)}/environment`, { environment: "production" });
 }
 
-async function promotable({ stage, next }: Play): Promise<{ did: string; promotion: Ask }> {
-  const { sandbox, live } = await grown(stage);
+async function preparePromotable({ stage, next }: Play): Promise<{ did: string; promotion: Ask }> {
+  const { sandbox, live } = await getGrownPlatform(stage);
   const buyer = await principal(sandbox, sandbox.platform, next());
   const { did } = await agent(sandbox, sandbox.platform, "CONSUMER", buyer);
   return { did, promotion: manage(live, "POST", `${agentPath(did)}/environment`, { environment: "production" }) };
 }
-const promotionOfConsumer = async (play: Play): Promise<Ask> => (await promotable(play)).promotion;
+const promotionOfConsumer = async (play: Play): Promise<Ask> => (await preparePromotable(play)).promotion;
 
 /** Promotes a consumer and returns its DID. */
-export async function promoted(play: Play): Promise<string> {
-  const { did, promotion: ask } = await promotable(play);
+export async function promoteConsumer(play: Play): Promise<string> {
+  const { did, promotion: ask } = await preparePromotable(play);
   await must(play.stage, ask, 200);
   return did;
 }

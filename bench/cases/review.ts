@@ -18,12 +18,12 @@ async function upload({ stage }: Play, size = MIB): Promise<Ask> {
   return { ...ask, body, headers: { ...ask.headers, ...formHeaders(), "Content-Length": String(body.length) } };
 }
 
-async function uploaded(play: Play): Promise<string> {
+async function uploadSmallDocument(play: Play): Promise<string> {
   return String(json(await must(play.stage, upload(play, 1_000), 201))["document_id"]);
 }
 
 /** Brings the second platform to a state of the review, with its documents. */
-async function asReviewed({ stage }: Play, status: string): Promise<Play["stage"]> {
+async function setReviewState({ stage }: Play, status: string): Promise<Play["stage"]> {
   const documents = {
     certificate_of_incorporation: "doc_1",
     proof_of_registered_address: "doc_2",
@@ -38,7 +38,7 @@ async function asReviewed({ stage }: Play, status: string): Promise<Play["stage"
 const operating =
   (status: string, act: string, body: Record<string, unknown>) =>
   async (play: Play): Promise<Ask> => {
-    const { platform } = await asReviewed(play, status);
+    const { platform } = await setReviewState(play, status);
     return operate(play.stage, "POST", `/v1/operator/platforms/${platform.platformId}/${act}`, body);
   };
 
@@ -61,13 +61,14 @@ export const REVIEW: readonly Case[] = [
   {
     route: "GET /v1/platform/documents/{document_id}",
     status: 200,
-    ask: async (play) => asPerson(play.stage, play.stage.platform, "GET", `${DOCUMENTS}/${await uploaded(play)}`),
+    ask: async (play) =>
+      asPerson(play.stage, play.stage.platform, "GET", `${DOCUMENTS}/${await uploadSmallDocument(play)}`),
   },
   {
     route: "POST /v1/platform/verification",
     status: 200,
     ask: async (play) => {
-      const stage = await asReviewed(play, "KYB_PENDING");
+      const stage = await setReviewState(play, "KYB_PENDING");
       return asPerson(stage, stage.platform, "POST", "/v1/platform/verification");
     },
   },
@@ -90,7 +91,7 @@ export const REVIEW: readonly Case[] = [
   {
     route: "GET /v1/operator/platforms/{platform_id}/documents/{document_id}",
     status: 200,
-    ask: async (play) => operate(play.stage, "GET", `${documentsOf(play)}/${await uploaded(play)}`),
+    ask: async (play) => operate(play.stage, "GET", `${documentsOf(play)}/${await uploadSmallDocument(play)}`),
   },
   {
     route: "POST /v1/operator/platforms/{platform_id}/decision",

@@ -5,8 +5,8 @@ import { copyRows } from "../copies.ts";
 import {
   agent,
   as,
+  buyAndFacilitate,
   DAYS_AHEAD,
-  facilitated,
   follow,
   json,
   manageAs,
@@ -40,7 +40,7 @@ async function open({ stage, next }: Play): Promise<Platform> {
 }
 
 /** Resets the clocks that the cases before have moved, and records the due rows of the others, which no later case reads. */
-async function sweeping({ stage, ahead: { platform } }: Play): Promise<Ask> {
+async function prepareSweep({ stage, ahead: { platform } }: Play): Promise<Ask> {
   const [, , , [row] = []] = await stage.sql([
     { sql: "update platforms set clock_offset_ms = 0 where clock_moved_at is not null" },
     {
@@ -66,7 +66,7 @@ async function manyDue(play: Play): Promise<Many> {
   const consumer = await agent(stage, platform, "CONSUMER", owner);
   const provider = await openProvider(stage, await principal(stage, stage.platform, next()));
   const pair = { consumer, provider };
-  const { taskId } = await facilitated(play, pair);
+  const { taskId } = await buyAndFacilitate(play, pair);
   const intentId = await openIntent(play, pair);
   const many = { from: 0, to: DUE - 1 };
   await copyPurchase(play, taskId, DUE);
@@ -91,7 +91,7 @@ async function copyPurchase({ stage }: Play, taskId: string, count: number): Pro
 async function disputesDue(play: Play, { consumer }: Many): Promise<void> {
   const { stage, next } = play;
   const provider = await openProvider(stage, await principal(stage, stage.platform, next()));
-  const { taskId, transactionId } = await facilitated(play, { consumer, provider });
+  const { taskId, transactionId } = await buyAndFacilitate(play, { consumer, provider });
   const filing = { transaction_id: transactionId, reason: "other", disputed_amount: "0.01" };
   const filed = await must(stage, as(consumer, "POST", "/v1/disputes", filing), 201);
   await copyPurchase(play, taskId, DISPUTES);
@@ -137,4 +137,4 @@ export const SANDBOX_CASES: readonly Case[] = [
   },
 ];
 
-export const SANDBOX_SWEEP: readonly Case[] = [{ route: "job sweep_sandboxes", status: 200, ask: sweeping }];
+export const SANDBOX_SWEEP: readonly Case[] = [{ route: "job sweep_sandboxes", status: 200, ask: prepareSweep }];

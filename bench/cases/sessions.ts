@@ -1,6 +1,6 @@
 // A person's sessions, the confirmation and TOTP, with an account of its own for each call.
 import { codeAt } from "../../scripts/authenticator.ts";
-import { type Json, pick } from "../../scripts/client.ts";
+import { type Json, pickValue } from "../../scripts/client.ts";
 import { CONFIRMATION_MINUTES, DAY_MS, MINUTE_MS } from "../../src/core/limits.ts";
 import type { Case } from "../case.ts";
 import { type Account, asPerson, openAccount, openSession, openTwoSessions, PASSWORD, post } from "../persons.ts";
@@ -11,7 +11,12 @@ const PATH = "/v1/platform/sessions";
 const bearer = (token: string) => ({ Authorization: `Bearer ${token}` });
 
 /** A call of a person that has another session too. */
-async function besideAnother(play: Play, method: string, pathOf: (other: string) => string, body?: Json): Promise<Ask> {
+async function callWithOtherSession(
+  play: Play,
+  method: string,
+  pathOf: (other: string) => string,
+  body?: Json,
+): Promise<Ask> {
   const { token, other } = await openTwoSessions(play.stage, (await openAccount(play)).platformId);
   return { method, path: pathOf(other), headers: bearer(token), ...(body && { body: JSON.stringify(body) }) };
 }
@@ -28,12 +33,12 @@ async function startTotp(play: Play): Promise<{ account: Account; token: string;
   const { token } = await openTwoSessions(play.stage, account.platformId);
   const body = JSON.stringify({ current_password: PASSWORD });
   const made = await must(play, 200, { method: "POST", path: "/v1/platform/totp", headers: bearer(token), body });
-  const [recovery = ""] = pick<readonly string[]>(made, "recovery_codes");
-  return { account, token, secret: pick(made, "secret"), recovery };
+  const [recovery = ""] = pickValue<readonly string[]>(made, "recovery_codes");
+  return { account, token, secret: pickValue(made, "secret"), recovery };
 }
 
 /** Enrols a person with confirmed TOTP. */
-async function withTotp(play: Play) {
+async function enrolTotp(play: Play) {
   const started = await startTotp(play);
   const at = {
     sql: "update passwords set totp_confirmed_at = 1 where platform_id = ?",
@@ -67,16 +72,20 @@ export const SESSIONS: readonly Case[] = [
     variant: "a code",
     status: 201,
     ask: async (play) => {
-      const { account, secret } = await withTotp(play);
+      const { account, secret } = await enrolTotp(play);
       return post(PATH, { email: account.email, password: PASSWORD, totp: codeAt(secret, Date.now()) });
     },
   },
-  { route: `GET ${PATH}`, status: 200, ask: (play) => besideAnother(play, "GET", () => PATH) },
-  { route: `DELETE ${PATH}`, status: 204, ask: (play) => besideAnother(play, "DELETE", () => `${PATH}?others=true`) },
+  { route: `GET ${PATH}`, status: 200, ask: (play) => callWithOtherSession(play, "GET", () => PATH) },
+  {
+    route: `DELETE ${PATH}`,
+    status: 204,
+    ask: (play) => callWithOtherSession(play, "DELETE", () => `${PATH}?others=true`),
+  },
   {
     route: `DELETE ${PATH}/{session_id}`,
     status: 204,
-    ask: (play) => besideAnother(play, "DELETE", (other) => `${PATH}/${other}`),
+    ask: (play) => callWithOtherSession(play, "DELETE", (other) => `${PATH}/${other}`),
   },
   {
     route: `DELETE ${PATH}/current`,
@@ -96,7 +105,7 @@ export const SESSIONS: readonly Case[] = [
     variant: "a code",
     status: 200,
     ask: async (play) => {
-      const { token, secret } = await withTotp(play);
+      const { token, secret } = await enrolTotp(play);
       const body = JSON.stringify({ totp: codeAt(secret, Date.now()) });
       return { method: "POST", path: `${PATH}/current/confirm`, headers: bearer(token), body };
     },
@@ -130,7 +139,7 @@ export const SESSIONS: readonly Case[] = [
     route: "DELETE /v1/platform/totp",
     status: 204,
     ask: async (play) => {
-      const { token, recovery } = await withTotp(play);
+      const { token, recovery } = await enrolTotp(play);
       const body = JSON.stringify({ current_password: PASSWORD, code: recovery });
       return { method: "DELETE", path: "/v1/platform/totp", headers: bearer(token), body };
     },
@@ -139,7 +148,7 @@ export const SESSIONS: readonly Case[] = [
     route: "POST /v1/operator/platforms/{platform_id}/totp/remove",
     status: 200,
     ask: async (play) => {
-      const { account } = await withTotp(play);
+      const { account } = await enrolTotp(play);
       const path = `/v1/operator/platforms/${account.platformId}/totp/remove`;
       return operate(play.stage, "POST", path, { reason: "Lost phone." });
     },

@@ -9,7 +9,7 @@ import { type Ask, send } from "../wire.ts";
 type Owned = { readonly platform: Platform; readonly name: string };
 
 /** Opens an account with one principal and a number of ACTIVE agents. */
-async function owning({ stage, next }: Play, agents: number): Promise<Owned> {
+async function openAccountWithAgents({ stage, next }: Play, agents: number): Promise<Owned> {
   const name = `Standing ${next()}`;
   const platform = await accredit(stage.origin, name);
   const principalId = await principal(stage, platform, next());
@@ -22,10 +22,11 @@ const decide = ({ stage }: Play, { platform }: Owned, decision: string): Ask => 
   body: JSON.stringify({ reason: "Chargebacks." }),
 });
 
-const suspending = (agents: number) => async (play: Play) => decide(play, await owning(play, agents), "suspend");
+const suspending = (agents: number) => async (play: Play) =>
+  decide(play, await openAccountWithAgents(play, agents), "suspend");
 
 const reinstating = (agents: number) => async (play: Play) => {
-  const owned = await owning(play, agents);
+  const owned = await openAccountWithAgents(play, agents);
   const { status } = await send(play.stage.origin, decide(play, owned, "suspend"));
   if (status !== 200) throw new Error("the account could not be suspended");
   return decide(play, owned, "reinstate");
@@ -33,7 +34,7 @@ const reinstating = (agents: number) => async (play: Play) => {
 
 const closing = (agents: number) => async (play: Play) => {
   const { stage } = play;
-  const { platform, name } = await owning(play, agents);
+  const { platform, name } = await openAccountWithAgents(play, agents);
   const text = "insert into passwords (platform_id, hash, changed_at) values (?, ?, ?)";
   await stage.sql([{ sql: text, params: [platform.platformId, await hash, Date.now()] }]);
   const body = { confirmation: name, current_password: PASSWORD };

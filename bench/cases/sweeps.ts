@@ -2,11 +2,20 @@
 import { type Case, nameOf } from "../case.ts";
 import { copyRows } from "../copies.ts";
 import { leaveNotice } from "../persons.ts";
-import { agent, facilitated, follow, openIntent, openProvider, type Play, paid, principal } from "../play.ts";
+import {
+  agent,
+  buyAndFacilitate,
+  follow,
+  openAndPay,
+  openIntent,
+  openProvider,
+  type Play,
+  principal,
+} from "../play.ts";
 import { send } from "../wire.ts";
 import { hashLog } from "./activity.ts";
 import { DIRECTORY_SWEEPS } from "./directory.ts";
-import { leaveDays, restKept, wantKept } from "./disputes.ts";
+import { leaveDays, leaveDueOperation, restOperation } from "./disputes.ts";
 import { change, drain, runOf } from "./drain.ts";
 import { raise } from "./operators.ts";
 import { endSession, leaveUnreached, leaveUnverified } from "./passwords.ts";
@@ -29,7 +38,7 @@ type Sweep = {
 };
 
 /** Registers a principal with an ACTIVE agent. */
-async function running({ stage, next }: Play): Promise<string> {
+async function registerActiveAgent({ stage, next }: Play): Promise<string> {
   const principalId = await principal(stage, stage.platform, next());
   await agent(stage, stage.platform, "CONSUMER", principalId);
   return principalId;
@@ -37,7 +46,7 @@ async function running({ stage, next }: Play): Promise<string> {
 
 async function endAttestation(play: Play): Promise<void> {
   const text = "update principals set attestation_expires_at = ? where principal_id = ?";
-  await change(play.stage, text, Date.now() - SECOND_MS, await running(play));
+  await change(play.stage, text, Date.now() - SECOND_MS, await registerActiveAgent(play));
 }
 
 /** A principal whose attestation ends in 20 days. */
@@ -48,7 +57,7 @@ async function endSoon({ stage, next }: Play): Promise<void> {
 }
 
 async function leaveCascade(play: Play): Promise<void> {
-  const [principalId, now] = [await running(play), Date.now()];
+  const [principalId, now] = [await registerActiveAgent(play), Date.now()];
   const ended =
     "update principals set status = 'ATTESTATION_EXPIRED', attestation_expires_at = ? where principal_id = ?";
   await change(play.stage, ended, now - SECOND_MS, principalId);
@@ -70,7 +79,7 @@ async function endIntent(play: Play): Promise<string> {
 
 /** Leaves an intent that was paid a month ago and never facilitated. */
 async function leavePaid(play: Play): Promise<void> {
-  const { intentId } = await paid(play, play);
+  const { intentId } = await openAndPay(play, play);
   await follow(play);
   const text = "update payment_intents set paid_at = ? where intent_id = ?";
   await change(play.stage, text, Date.now() - 31 * 24 * HOUR_MS, intentId);
@@ -84,7 +93,7 @@ async function leaveUnrated(play: Play): Promise<void> {
 }
 
 async function endTask(play: Play): Promise<void> {
-  const { taskId } = await facilitated(play);
+  const { taskId } = await buyAndFacilitate(play);
   await change(play.stage, "update tasks set confirm_by = ? where task_id = ?", Date.now() - SECOND_MS, taskId);
 }
 
@@ -209,14 +218,14 @@ async function leaveHead({ stage, next }: Play): Promise<void> {
 const countList = ({ stage }: Play) => change(stage, "update status_lists set counted_at = 0");
 
 /** Counting a list reads its taken places: an hourly cost that the list's size bounds. */
-async function placesTaken({ stage }: Play): Promise<number> {
+async function countTakenPlaces({ stage }: Play): Promise<number> {
   const text = "select count(*) as taken from certificates where list_id = (select max(list_id) from status_lists)";
   const [rows = []] = await stage.sql([{ sql: text }]);
   return Number(rows[0]?.["taken"]);
 }
 
 /** For an edition, all escrows are read once for each network. */
-async function escrowsRead({ stage }: Play): Promise<number> {
+async function countEscrowsRead({ stage }: Play): Promise<number> {
   const [rows = []] = await stage.sql([{ sql: "select count(*) as held from escrows" }]);
   return Number(rows[0]?.["held"]) * stage.networks.length;
 }
@@ -260,8 +269,8 @@ const SWEEPS: readonly Sweep[] = [
   // On one network nothing has happened, and a message is sent for the other, which no case has ever read.
   { job: "follow_chains", settle: follow, always: 1 },
   { job: "end_dispute_days", arrange: leaveDays },
-  { job: "keep_reserves", settle: restKept, arrange: wantKept("reserve") },
-  { job: "pay_awards", settle: restKept, arrange: wantKept("payout") },
+  { job: "keep_reserves", settle: restOperation, arrange: leaveDueOperation("reserve") },
+  { job: "pay_awards", settle: restOperation, arrange: leaveDueOperation("payout") },
   { job: "fail_unpaid_refunds", arrange: leaveUnpaid },
   { job: "tend_signers" },
   { job: "tend_arbiters" },
@@ -329,7 +338,7 @@ export const SWEEP_CASES: readonly Case[] = [
       await change(play.stage, "update registered_editions set contract = '0x00'");
       return runOf("move_editions", 0);
     },
-    moreRows: escrowsRead,
+    moreRows: countEscrowsRead,
   },
   {
     route: "job open_status_lists",
@@ -339,7 +348,7 @@ export const SWEEP_CASES: readonly Case[] = [
       await countList(play);
       return runOf("open_status_lists", 0);
     },
-    moreRows: placesTaken,
+    moreRows: countTakenPlaces,
   },
 ];
 

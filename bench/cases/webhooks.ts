@@ -5,12 +5,12 @@ import { json, keyed, manage, manageAs, must, type Play } from "../play.ts";
 import {
   deliveryId,
   type Hook,
-  hookOf,
   leaveEndpoints,
   leaveEvents,
-  logged,
-  queued,
+  openHook,
   settleHook,
+  toLoggedDelivery,
+  toQueuedDelivery,
 } from "../webhook-rows.ts";
 import { type Ask, send } from "../wire.ts";
 import { change, runOf } from "./drain.ts";
@@ -55,15 +55,15 @@ async function redelivering(play: Play, status: "delivered" | "pending"): Promis
   const [id, later] = [deliveryId(play.next()), Date.now() + DAY_MS / 2];
   const waits = status === "pending";
   await play.stage.sql([
-    logged(hook, id, status, waits ? later : null),
-    ...(waits ? [queued(hook, id, later, true)] : []),
+    toLoggedDelivery(hook, id, status, waits ? later : null),
+    ...(waits ? [toQueuedDelivery(hook, id, later, true)] : []),
   ]);
   return manageAs(hook.platform, "POST", `${hook.path}/deliveries/${id}/redeliver`);
 }
 
 /** Leaves a listed event of the endpoint's account. */
 async function leaveListed(play: Play): Promise<{ id: string; seq: number }> {
-  const { platform } = await hookOf(play);
+  const { platform } = await openHook(play);
   await change(play.stage, "insert or replace into outbox (name, seq) select 'listed', max(seq) from events");
   await leaveEvents(play, platform, 1);
   await send(play.stage.origin, runOf("list_events", 1));
@@ -182,13 +182,13 @@ export const WEBHOOKS: readonly Case[] = [...OPERATIONS, ...MESSAGES];
 
 // ---- Jobs ----------------------------------------------------------------------------------------------------------------
 
-const leaveFresh = async (play: Play) => leaveEvents(play, (await hookOf(play)).platform, 1);
+const leaveFresh = async (play: Play) => leaveEvents(play, (await openHook(play)).platform, 1);
 
 const leaveDue = async (play: Play) =>
-  play.stage.sql([queued(await hookOf(play), deliveryId(play.next()), Date.now() - 1, false)]);
+  play.stage.sql([toQueuedDelivery(await openHook(play), deliveryId(play.next()), Date.now() - 1, false)]);
 
 async function leaveReplay(play: Play): Promise<void> {
-  const { platform, webhookId } = await hookOf(play);
+  const { platform, webhookId } = await openHook(play);
   const { seq } = await leaveListed(play);
   const text = `insert into webhook_replays (webhook_id, platform_id, environment, after_seq, to_seq, asked_at)
     values (?, ?, 'sandbox', ?, ?, ?)`;
@@ -196,14 +196,16 @@ async function leaveReplay(play: Play): Promise<void> {
 }
 
 const leaveOld = async (play: Play) =>
-  play.stage.sql([logged(await hookOf(play), deliveryId(play.next(), Date.now() - 31 * DAY_MS), "delivered", null)]);
+  play.stage.sql([
+    toLoggedDelivery(await openHook(play), deliveryId(play.next(), Date.now() - 31 * DAY_MS), "delivered", null),
+  ]);
 
 /** Leaves a secret that is sealed under the service's key, but marked with another key. */
 const leaveSealed = async (play: Play) =>
   change(
     play.stage,
     "update webhook_endpoints set seal_key = '0' where webhook_id = ?",
-    (await hookOf(play)).webhookId,
+    (await openHook(play)).webhookId,
   );
 
 export const WEBHOOK_SWEEPS = [

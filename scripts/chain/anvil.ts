@@ -7,7 +7,7 @@ import { dirname, join } from "node:path";
 import { type Hex, toHex } from "viem";
 import { mnemonicToAccount, privateKeyToAddress } from "viem/accounts";
 import { atExit } from "../processes.ts";
-import { clientFor } from "./client.ts";
+import { createClient } from "./client.ts";
 
 export type AnvilAccount = { address: Hex; privateKey: Hex };
 export type Anvil = {
@@ -62,7 +62,7 @@ export async function startAnvil(options: AnvilOptions): Promise<Anvil> {
   mkdirSync(home, { recursive: true });
   const states = mkdtempSync(join(home, "service-"));
   args.push("--cache-path", states);
-  const child = spawn(anvilBinary(), args, { stdio: ["ignore", "pipe", "pipe"] });
+  const child = spawn(findAnvilBinary(), args, { stdio: ["ignore", "pipe", "pipe"] });
   const forget = () => rmSync(states, { recursive: true, force: true });
   child.once("exit", forget);
   // A parent that ends early also ends its chain; the signal lets anvil write its state.
@@ -73,7 +73,7 @@ export async function startAnvil(options: AnvilOptions): Promise<Anvil> {
       forget();
     }),
   );
-  const port = await untilListening(child, wanted);
+  const port = await waitUntilListening(child, wanted);
   const rpcUrl = `http://127.0.0.1:${port}`;
   if (genesis === undefined) await syncClock(rpcUrl);
   if (quiet) child.stdout.resume();
@@ -84,7 +84,7 @@ export async function startAnvil(options: AnvilOptions): Promise<Anvil> {
     port,
     pid: child.pid ?? 0,
     accounts: devAccounts(),
-    stop: () => stop(child),
+    stop: () => stopProcess(child),
   };
 }
 
@@ -93,7 +93,7 @@ export async function startAnvil(options: AnvilOptions): Promise<Anvil> {
  * would stay seconds late.
  */
 export async function syncClock(rpcUrl: string): Promise<void> {
-  const client = clientFor(rpcUrl);
+  const client = createClient(rpcUrl);
   const second = () => Math.floor(Date.now() / 1_000);
   for (;;) {
     const before = second();
@@ -123,7 +123,7 @@ function deriveAccounts(): AnvilAccount[] {
 }
 
 // Finds the binary of the package for this platform. Without npx and its shell in between, signals reach anvil.
-export function anvilBinary(): string {
+export function findAnvilBinary(): string {
   const platform = { linux: "linux", darwin: "darwin", win32: "win32" }[process.platform as string] ?? process.platform;
   const arch = process.arch === "x64" ? "amd64" : process.arch;
   const require = createRequire(createRequire(import.meta.url).resolve("@foundry-rs/anvil/package.json"));
@@ -132,7 +132,7 @@ export function anvilBinary(): string {
 }
 
 // Reads anvil's output instead of asking the port, where another node might answer.
-function untilListening(child: ChildProcess, wanted: number): Promise<number> {
+function waitUntilListening(child: ChildProcess, wanted: number): Promise<number> {
   return new Promise((resolve, reject) => {
     let said = "";
     let complaint = "";
@@ -165,7 +165,7 @@ function untilListening(child: ChildProcess, wanted: number): Promise<number> {
   });
 }
 
-async function stop(child: ChildProcess): Promise<void> {
+async function stopProcess(child: ChildProcess): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return;
   const gone = new Promise((resolve) => child.once("exit", resolve));
   child.kill("SIGTERM");

@@ -1,5 +1,5 @@
 // Checks networks on their chains, as the service shows them to operators (CHN-31).
-import { liveFaultsOf } from "../../src/chain/live-faults.ts";
+import { findLiveFaults } from "../../src/chain/live-faults.ts";
 import { readNetworkFacts, type SignerAddresses } from "../../src/chain/network-facts.ts";
 import { type NetworkInput, parseNetworks } from "../../src/chain/networks.ts";
 
@@ -7,6 +7,6 @@ import { type NetworkInput, parseNetworks } from "../../src/chain/networks.ts";
 export async function checkNetworks(inputs: readonly NetworkInput[], signers: SignerAddresses): Promise<string[]> {
   const seen = await readNetworkFacts(parseNetworks(JSON.stringify(inputs)), signers);
   return seen.flatMap(({ network, ...facts }) =>
-    liveFaultsOf(network, facts, Date.now()).map((fault) => `${network.network}: ${fault}`),
+    findLiveFaults(network, facts, Date.now()).map((fault) => `${network.network}: ${fault}`),
   );
 }

@@ -15,54 +15,54 @@ import { privateKeyToAccount } from "viem/accounts";
 const NODE_TIMEOUT_MS = 60_000;
 
 export async function mineBlocks(rpcUrl: string, count: number): Promise<void> {
-  await clientFor(rpcUrl).mine({ blocks: count });
+  await createClient(rpcUrl).mine({ blocks: count });
 }
 
 /** Sends any contract call and waits for its block. Throws viem's error if the contract refuses. */
-export async function write(
+export async function callContract(
   rpcUrl: string,
   key: Hex,
   call: { address: Hex; abi: Abi | readonly unknown[]; functionName: string; args: readonly unknown[] },
 ): Promise<Hex> {
-  const wallet = createWalletClient({ account: privateKeyToAccount(key), ...transportFor(rpcUrl) });
-  const client = clientFor(rpcUrl);
+  const wallet = createWalletClient({ account: privateKeyToAccount(key), ...createTransport(rpcUrl) });
+  const client = createClient(rpcUrl);
   const { request } = await client.simulateContract({ ...call, abi: call.abi as Abi, account: wallet.account });
   const hash = await wallet.writeContract({ ...request, account: wallet.account, chain: null });
-  await receiptOf(client, hash);
+  await awaitReceipt(client, hash);
   return hash;
 }
 
-export async function send(rpcUrl: string, key: Hex, to: Hex, data: Hex): Promise<TransactionReceipt> {
-  const wallet = createWalletClient({ account: privateKeyToAccount(key), ...transportFor(rpcUrl) });
+export async function sendData(rpcUrl: string, key: Hex, to: Hex, data: Hex): Promise<TransactionReceipt> {
+  const wallet = createWalletClient({ account: privateKeyToAccount(key), ...createTransport(rpcUrl) });
   const hash = await wallet.sendTransaction({ to, data, chain: null });
-  return receiptOf(clientFor(rpcUrl), hash);
+  return awaitReceipt(createClient(rpcUrl), hash);
 }
 
 /**
  * Waits for the receipt of a transaction. Polls for the receipt alone: viem's own waiting follows the block number, which a test lowers with
  * evm_revert.
  */
-export async function receiptOf(client: Client, hash: Hex, waitMs = 30_000): Promise<TransactionReceipt> {
+export async function awaitReceipt(client: Client, hash: Hex, waitMs = 30_000): Promise<TransactionReceipt> {
   const until = Date.now() + waitMs;
   while (Date.now() < until) {
-    const receipt = await client.getTransactionReceipt({ hash }).catch(absentReceipt);
+    const receipt = await client.getTransactionReceipt({ hash }).catch(ignoreMissingReceipt);
     if (receipt !== undefined) return receipt;
     await new Promise((resolve) => setTimeout(resolve, 2));
   }
   throw new Error(`not mined after ${waitMs} ms: ${hash}`);
 }
 
-function absentReceipt(error: unknown): undefined {
+function ignoreMissingReceipt(error: unknown): undefined {
   if (!(error instanceof TransactionReceiptNotFoundError)) throw error;
 }
 
-export function clientFor(rpcUrl: string) {
-  return createTestClient({ mode: "anvil", ...transportFor(rpcUrl) }).extend(publicActions);
+export function createClient(rpcUrl: string) {
+  return createTestClient({ mode: "anvil", ...createTransport(rpcUrl) }).extend(publicActions);
 }
 
-export type Client = ReturnType<typeof clientFor>;
+export type Client = ReturnType<typeof createClient>;
 
-function transportFor(rpcUrl: string) {
+function createTransport(rpcUrl: string) {
   const { hostname } = new URL(rpcUrl);
   if (!["127.0.0.1", "localhost", "[::1]"].includes(hostname)) throw new Error(`not a local chain: ${hostname}`);
   return { transport: http(rpcUrl, { retryCount: 0, timeout: NODE_TIMEOUT_MS }), pollingInterval: 20, cacheTime: 0 };

@@ -4,8 +4,8 @@ import { join } from "node:path";
 import { type Abi, concat, encodeDeployData, getContractAddress, type Hex, keccak256, toHex } from "viem";
 import { privateKeyToAccount } from "viem/accounts";
 import { authorityAbi, settlementAbi } from "./abi.ts";
-import { type Client, clientFor, send, write } from "./client.ts";
-import { type Delays, type Keys, NO_DELAYS, roleCalls } from "./roles.ts";
+import { type Client, callContract, createClient, sendData } from "./client.ts";
+import { type Delays, encodeRoleCalls, type Keys, NO_DELAYS } from "./roles.ts";
 
 export type Deployment = {
   settlementContract: Hex;
@@ -56,7 +56,7 @@ export const artifacts: Record<"AccessManager" | "SettlementContract" | "EscrowV
  */
 export async function deployContracts(rpcUrl: string, options: DeployOptions): Promise<Deployment> {
   const { deployerKey, keys, feeRecipient, delays = NO_DELAYS, base = TEST_BASE, salt, known } = options;
-  const client = clientFor(rpcUrl);
+  const client = createClient(rpcUrl);
   if (
     known !== undefined &&
     (await hasCode(client, known.settlementContract)) &&
@@ -72,8 +72,8 @@ export async function deployContracts(rpcUrl: string, options: DeployOptions): P
   const manager = { address: authority, abi: authorityAbi } as const;
   const [isRoot] = await client.readContract({ ...manager, functionName: "hasRole", args: [0n, deployer] });
   if (isRoot) {
-    const calls = roleCalls(authority, settlement.address, deployer, keys, delays);
-    await write(rpcUrl, deployerKey, { ...manager, functionName: "multicall", args: [calls] });
+    const calls = encodeRoleCalls(authority, settlement.address, deployer, keys, delays);
+    await callContract(rpcUrl, deployerKey, { ...manager, functionName: "multicall", args: [calls] });
   }
   const view = { address: settlement.address, abi: settlementAbi } as const;
   return {
@@ -81,7 +81,7 @@ export async function deployContracts(rpcUrl: string, options: DeployOptions): P
     authority,
     token,
     vaultImplementation: await client.readContract({ ...view, functionName: "vaultImplementation" }),
-    deployBlock: settlement.block ?? (await firstBlockOf(client, settlement.address)),
+    deployBlock: settlement.block ?? (await findFirstBlock(client, settlement.address)),
   };
 }
 
@@ -93,14 +93,14 @@ export async function deploy(
   args: readonly unknown[],
   salt: Hex = SALT,
 ): Promise<{ address: Hex; block?: number }> {
-  const { address, data } = creationOf(name, args, salt);
-  if (await hasCode(clientFor(rpcUrl), address)) return { address };
-  const receipt = await send(rpcUrl, privateKey, CREATE2_DEPLOYER, data);
+  const { address, data } = encodeCreation(name, args, salt);
+  if (await hasCode(createClient(rpcUrl), address)) return { address };
+  const receipt = await sendData(rpcUrl, privateKey, CREATE2_DEPLOYER, data);
   return { address, block: Number(receipt.blockNumber) };
 }
 
 /** Returns the data with which the CREATE2 deployer creates a contract, and the address of that contract. */
-export function creationOf(
+export function encodeCreation(
   name: "AccessManager" | "SettlementContract" | "TestUSDC",
   args: readonly unknown[],
   salt: Hex,
@@ -115,7 +115,7 @@ async function hasCode(client: Client, address: Hex): Promise<boolean> {
 }
 
 // The constructor lists a token, so the contract's first log is in its first block.
-async function firstBlockOf(client: Client, address: Hex): Promise<number> {
+async function findFirstBlock(client: Client, address: Hex): Promise<number> {
   const [first] = await client.getLogs({ address, fromBlock: 0n });
   return Number(first?.blockNumber ?? 0);
 }

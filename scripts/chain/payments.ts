@@ -3,7 +3,7 @@ import type { Hex } from "viem";
 import { privateKeyToAccount } from "viem/accounts";
 import { authorize, newSalt, type Payment } from "../../src/protocol/payment.ts";
 import { settlementAbi, tokenAbi } from "./abi.ts";
-import { write } from "./client.ts";
+import { callContract } from "./client.ts";
 import { artifacts } from "./deploy.ts";
 
 export type PlainPayment = {
@@ -29,7 +29,7 @@ export type AuthorizedPayment = {
 /** Mints test money. `key` only pays the gas. */
 export async function mintTestUsdc(rpcUrl: string, key: Hex, token: Hex, to: Hex, amount: bigint): Promise<Hex> {
   const { abi } = artifacts.TestUSDC;
-  return write(rpcUrl, key, { address: token, abi, functionName: "mint", args: [to, amount] });
+  return callContract(rpcUrl, key, { address: token, abi, functionName: "mint", args: [to, amount] });
 }
 
 /** Approves `spender` (the settlement contract) for tokens of the key's account; by default without limit. */
@@ -40,26 +40,26 @@ export async function approve(
   spender: Hex,
   amount = 2n ** 256n - 1n,
 ): Promise<Hex> {
-  return write(rpcUrl, key, { address: token, abi: tokenAbi, functionName: "approve", args: [spender, amount] });
+  return callContract(rpcUrl, key, { address: token, abi: tokenAbi, functionName: "approve", args: [spender, amount] });
 }
 
 /** Pays as AEA/P clients do, without naming an intent (CHN-2). Resolves once it is mined. */
 export async function pay(rpcUrl: string, key: Hex, payment: PlainPayment): Promise<Hex> {
   const { settlementContract: address, token, amount, providerDidHash, consumerDidHash } = payment;
   const args = [token, amount, providerDidHash, consumerDidHash];
-  return write(rpcUrl, key, { address, abi: settlementAbi, functionName: "pay", args });
+  return callContract(rpcUrl, key, { address, abi: settlementAbi, functionName: "pay", args });
 }
 
 export async function payIntent(rpcUrl: string, key: Hex, payment: IntentPayment): Promise<Hex> {
   const { settlementContract: address, token, amount, providerDidHash, consumerDidHash, intentHash } = payment;
   const args = [token, amount, providerDidHash, consumerDidHash, intentHash];
-  return write(rpcUrl, key, { address, abi: settlementAbi, functionName: "payIntent", args });
+  return callContract(rpcUrl, key, { address, abi: settlementAbi, functionName: "payIntent", args });
 }
 
 /** Pays on full terms: with another wallet, with a higher fee or after the deadline nothing is paid. */
 export async function settle(rpcUrl: string, key: Hex, settlementContract: Hex, payment: FullPayment): Promise<Hex> {
   const call = { address: settlementContract, abi: settlementAbi, functionName: "settle", args: [payment] };
-  return write(rpcUrl, key, call);
+  return callContract(rpcUrl, key, call);
 }
 
 type Terms = { salt?: Hex; validAfter?: bigint; validBefore?: bigint; from?: Hex };
@@ -84,7 +84,12 @@ export async function signPayment(
 export async function submitAuthorized(rpcUrl: string, submitterKey: Hex, signed: AuthorizedPayment): Promise<Hex> {
   const { settlementContract: address, payment, from, validAfter, validBefore, salt, signature } = signed;
   const args = [payment, from, validAfter, validBefore, salt, signature];
-  return write(rpcUrl, submitterKey, { address, abi: settlementAbi, functionName: "settleWithAuthorization", args });
+  return callContract(rpcUrl, submitterKey, {
+    address,
+    abi: settlementAbi,
+    functionName: "settleWithAuthorization",
+    args,
+  });
 }
 
 /** Deposits tokens from the allowance into a provider's vault, as anyone may. */
@@ -94,5 +99,5 @@ export async function depositEscrow(
   { settlementContract: address, token, amount, providerDidHash }: Omit<PlainPayment, "consumerDidHash">,
 ): Promise<Hex> {
   const args = [providerDidHash, token, amount];
-  return write(rpcUrl, key, { address, abi: settlementAbi, functionName: "depositEscrow", args });
+  return callContract(rpcUrl, key, { address, abi: settlementAbi, functionName: "depositEscrow", args });
 }

@@ -47,7 +47,7 @@ export const ROLES = {
 const ROOT = 0n;
 
 /** Returns the calls by which the AccessManager's root writes the table and then renounces its role. */
-export function roleCalls(authority: Hex, contract: Hex, root: Hex, keys: Keys, delays: Delays): Hex[] {
+export function encodeRoleCalls(authority: Hex, contract: Hex, root: Hex, keys: Keys, delays: Delays): Hex[] {
   const call = (functionName: string, args: readonly unknown[]): Hex =>
     encodeFunctionData({ abi: authorityAbi as Abi, functionName, args });
   const plans: readonly (readonly [string, RolePlan])[] = Object.entries(ROLES);

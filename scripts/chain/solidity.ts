@@ -25,23 +25,23 @@ export type StandardInput = {
 };
 
 /** Reads a source by the compiler's name for it, from a package or from the folder. */
-export const sourceOf = (folder: string, name: string): string =>
+export const readSource = (folder: string, name: string): string =>
   readFileSync(name.startsWith("@") ? join(packages, name) : join(folder, name), "utf8");
 
 /** Answers the compiler's request for an import. */
-export function importOf(path: string): { contents: string } | { error: string } {
+export function resolveImport(path: string): { contents: string } | { error: string } {
   return path.startsWith("@openzeppelin/") && existsSync(join(packages, path))
-    ? { contents: sourceOf("", path) }
+    ? { contents: readSource("", path) }
     : { error: `not found: ${path}` };
 }
 
 /** Returns the compiler's standard JSON input with one file, its direct and indirect imports, and nothing else. */
-export function standardInput(folder: string, entry: string): StandardInput {
+export function buildStandardInput(folder: string, entry: string): StandardInput {
   const sources: Record<string, { content: string }> = {};
   const waiting = [entry];
   for (let name = waiting.pop(); name !== undefined; name = waiting.pop()) {
     if (name in sources) continue;
-    const content = sourceOf(folder, name);
+    const content = readSource(folder, name);
     sources[name] = { content };
     for (const [, path = ""] of content.matchAll(/^import\s[^;]*?"([^"]+)";/gm)) {
       waiting.push(path.startsWith(".") ? posix.join(posix.dirname(name), path) : path);

@@ -1,8 +1,8 @@
 // Plays the life of a separate account: sign-up, review, production and closing.
 import { exportJWK, generateKeyPair } from "jose";
 import { codeAt } from "../authenticator.ts";
-import { operatorHeaders, pick } from "../client.ts";
-import { mailedToken } from "../mail-links.ts";
+import { operatorHeaders, pickValue } from "../client.ts";
+import { requestMailedToken } from "../mail-links.ts";
 import type { Stage } from "./stage.ts";
 
 const DOCUMENTS = [
@@ -45,21 +45,21 @@ export async function playAccount(stage: Stage): Promise<void> {
 
 async function signUp(stage: Stage): Promise<Account> {
   const email = `founder.${Date.now().toString(36)}@startup.example`;
-  const token = await mailedToken(stage.service, email, () =>
+  const token = await requestMailedToken(stage.service, email, () =>
     stage.show("registerPlatform", { body: { email, password: PASSWORDS[0] } }),
   );
   await stage.show("resendVerification", { body: { email } });
   await refuse(stage);
   await stage.show("openVerificationPage", { query: { token } });
   const verified = await stage.show("verifyEmail", { body: { token, password: PASSWORDS[0] } });
-  const key = { "Service-Api-Key": pick<string>(verified, "api_key.raw_key") };
-  return { email, platformId: pick(verified, "platform_id"), key };
+  const key = { "Service-Api-Key": pickValue<string>(verified, "api_key.raw_key") };
+  return { email, platformId: pickValue(verified, "platform_id"), key };
 }
 
 /** Refuses the link of an account that was registered with another person's address. */
 async function refuse(stage: Stage): Promise<void> {
   const email = `bystander.${Date.now().toString(36)}@startup.example`;
-  const token = await mailedToken(stage.service, email, () =>
+  const token = await requestMailedToken(stage.service, email, () =>
     stage.show("registerPlatform", { body: { email, password: PASSWORDS[1] } }),
   );
   await stage.show("refuseVerification", { body: { token } });
@@ -67,7 +67,7 @@ async function refuse(stage: Stage): Promise<void> {
 
 async function logIn(stage: Stage, { email }: Account, password: string): Promise<Record<string, string>> {
   const session = await stage.show("logIn", { body: { email, password } });
-  return { Authorization: `Bearer ${pick<string>(session, "session_token")}` };
+  return { Authorization: `Bearer ${pickValue<string>(session, "session_token")}` };
 }
 
 async function review(stage: Stage, { platformId, key }: Account, session: Record<string, string>): Promise<void> {
@@ -76,7 +76,7 @@ async function review(stage: Stage, { platformId, key }: Account, session: Recor
   for (const type of DOCUMENTS) {
     const file = new File(["%PDF-1.4\n%%EOF\n"], `${type}.pdf`, { type: "application/pdf" });
     const document = await stage.show("submitDocument", { headers: session, form: { type, file } });
-    document_ids.push(pick(document, "document_id"));
+    document_ids.push(pickValue(document, "document_id"));
   }
   const [document_id = ""] = document_ids;
   await stage.show("listDocuments", { headers: session, query: { limit: "2" } });
@@ -96,7 +96,7 @@ async function review(stage: Stage, { platformId, key }: Account, session: Recor
 async function goToProduction(stage: Stage, { key }: Account): Promise<void> {
   const headers = { ...key, "Idempotency-Key": crypto.randomUUID() };
   const promoted = await stage.show("promotePlatform", { headers });
-  const live = { "Service-Api-Key": pick<string>(promoted, "api_key.raw_key") };
+  const live = { "Service-Api-Key": pickValue<string>(promoted, "api_key.raw_key") };
   await promoteAgent(stage, key, live);
   await stage.show("rotateKey", { headers: live, body: { grace_hours: 24 } });
   await stage.show("listKeys", { headers: key });
@@ -108,13 +108,13 @@ async function goToProduction(stage: Stage, { key }: Account): Promise<void> {
 async function promoteAgent(stage: Stage, key: Account["key"], live: Record<string, string>): Promise<void> {
   const account = await stage.ask("getPlatform", { headers: key });
   const body = {
-    principal_id: pick<string>(account, "tenant_principal_id"),
+    principal_id: pickValue<string>(account, "tenant_principal_id"),
     economic_role: "CONSUMER",
     profile: { display_name: "Procurement assistant", description: "Buys translations for the editorial office." },
     endpoint_url: "https://assistant.example/v1",
     scope: { authorized_actions: ["purchase"], capabilities: ["translation"], dispute_window_days: 14 },
   };
-  const params = { did: pick<string>(await stage.ask("registerAgent", { headers: key, body }), "did") };
+  const params = { did: pickValue<string>(await stage.ask("registerAgent", { headers: key, body }), "did") };
   await stage.ask("activateAgent", { headers: key, params });
   const headers = { ...live, "Idempotency-Key": crypto.randomUUID() };
   await stage.show("promoteAgent", { headers, params, body: { environment: "production" } });
@@ -149,7 +149,7 @@ async function playVerifiers(stage: Stage): Promise<void> {
   const jwks = await Promise.all(drawn.map(({ publicKey }) => exportJWK(publicKey)));
   const keys = jwks.map((jwk, at) => ({ ...jwk, kid: `2026-${at + 1}` }));
   const body = { name: "Acme Verification", jwks: { keys } };
-  const params = { verifier_id: pick<string>(await stage.show("registerVerifier", { body }), "verifier_id") };
+  const params = { verifier_id: pickValue<string>(await stage.show("registerVerifier", { body }), "verifier_id") };
   await stage.show("listVerifiers", { query: { limit: "2" } });
   await stage.show("getVerifier", { params });
   await stage.show("patchVerifier", { params, body: { status: "disabled" } });
@@ -160,7 +160,7 @@ async function playSessions(stage: Stage, account: Account, headers: Record<stri
   const [password] = PASSWORDS.slice(2);
   const other = await stage.show("logIn", { body: { email: account.email, password } });
   await stage.show("listSessions", { headers });
-  await stage.show("endSession", { headers, params: { session_id: pick<string>(other, "session_id") } });
+  await stage.show("endSession", { headers, params: { session_id: pickValue<string>(other, "session_id") } });
   await stage.show("endOtherSessions", { headers, query: { others: "true" } });
   await stage.show("confirmSession", { headers, body: { current_password: password } });
   const [code] = await setUpTotp(stage, headers, password);
@@ -175,8 +175,8 @@ async function playSessions(stage: Stage, account: Account, headers: Record<stri
 
 async function setUpTotp(stage: Stage, headers: Record<string, string>, current_password: string | undefined) {
   const made = await stage.show("setUpTotp", { headers, body: { current_password } });
-  await stage.show("confirmTotp", { headers, body: { code: codeAt(pick(made, "secret"), Date.now()) } });
-  return pick<readonly string[]>(made, "recovery_codes");
+  await stage.show("confirmTotp", { headers, body: { code: codeAt(pickValue(made, "secret"), Date.now()) } });
+  return pickValue<readonly string[]>(made, "recovery_codes");
 }
 
 async function changeCredentials(stage: Stage, account: Account, session: Record<string, string>): Promise<void> {
@@ -187,7 +187,7 @@ async function changeCredentials(stage: Stage, account: Account, session: Record
     headers: session,
     body: { current_password: PASSWORDS[0], new_password: PASSWORDS[1] },
   });
-  const token = await mailedToken(stage.service, email, () => stage.show("forgotPassword", { body: { email } }));
+  const token = await requestMailedToken(stage.service, email, () => stage.show("forgotPassword", { body: { email } }));
   await stage.show("openResetPage", { query: { token } });
   await stage.show("resetPassword", { body: { token, new_password: PASSWORDS[2] } });
   const other = await logIn(stage, account, PASSWORDS[2]);

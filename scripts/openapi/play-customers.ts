@@ -1,12 +1,12 @@
 // Plays a customer from its creation to its deletion, which frees its reference for the next play.
-import { pick } from "../client.ts";
+import { pickValue } from "../client.ts";
 import type { Stage } from "./stage.ts";
 
 export async function playCustomers(stage: Stage): Promise<void> {
   const created = await stage.show("createCustomer", {
     body: { name: "Lumière Group", external_ref: "client-0815", metadata: { account_manager: "Ada" } },
   });
-  const params = { customer_id: pick<string>(created, "customer_id") };
+  const params = { customer_id: pickValue<string>(created, "customer_id") };
   await stage.show("listCustomers", { query: { limit: "1" } });
   await stage.show("getCustomer", { params });
   await stage.show("patchCustomer", { params, body: { name: "Lumière Group SE", external_ref: null } });

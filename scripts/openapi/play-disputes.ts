@@ -3,8 +3,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { encodeFunctionData, getAbiItem, type Hex } from "viem";
 import { authorityAbi } from "../../src/chain/abi.ts";
 import { SIGNER_ROLES } from "../../src/chain/roles.ts";
-import { clientFor } from "../chain/client.ts";
-import { type Agent, boundHeaders, must, payOnChain, pick } from "../client.ts";
+import { createClient } from "../chain/client.ts";
+import { type Agent, boundHeaders, must, payOnChain, pickValue } from "../client.ts";
 import { fireCron } from "../local-worker.ts";
 import type { Stage } from "./stage.ts";
 
@@ -22,11 +22,11 @@ async function purchases(stage: Stage, provider: Agent, consumer: Agent, count: 
     const order = { consumer_did: consumer.did, provider_did: provider.did, amount: "10.50", currency: "USDC" };
     const intent = await stage.ask("createPaymentIntent", { as: consumer, body: order });
     const body = {
-      intent_id: pick<string>(intent, "intent_id"),
+      intent_id: pickValue<string>(intent, "intent_id"),
       payment_tx: await payOnChain(stage.service.chain, intent),
     };
     const headers = await boundHeaders(consumer, provider);
-    ids.push(pick(await stage.ask("facilitate", { headers, body }), "transaction_id"));
+    ids.push(pickValue(await stage.ask("facilitate", { headers, body }), "transaction_id"));
   }
   return ids;
 }
@@ -44,7 +44,7 @@ async function filed(
     disputed_amount: "1.00",
   };
   const dispute = await call.call(stage, "fileDispute", { as: consumer, body });
-  return { dispute_id: pick(dispute, "dispute_id") };
+  return { dispute_id: pickValue(dispute, "dispute_id") };
 }
 
 async function settle(stage: Stage, provider: Agent, consumer: Agent, id: string): Promise<void> {
@@ -101,7 +101,7 @@ type Chain = Stage["service"]["chain"];
 
 async function holderOf({ rpc_url, authority: address }: Chain, role: bigint): Promise<Hex> {
   const event = getAbiItem({ abi: authorityAbi, name: "RoleGranted" });
-  const logs = await clientFor(rpc_url).getLogs({
+  const logs = await createClient(rpc_url).getLogs({
     address,
     event,
     args: { roleId: role },
@@ -115,7 +115,7 @@ async function holderOf({ rpc_url, authority: address }: Chain, role: bigint): P
 
 /** Calls the authority as the holder of a role, whom the local chain impersonates. */
 async function callAs(chain: Chain, role: bigint, data: Hex): Promise<void> {
-  const client = clientFor(chain.rpc_url);
+  const client = createClient(chain.rpc_url);
   const from = await holderOf(chain, role);
   await client.impersonateAccount({ address: from });
   await client.setBalance({ address: from, value: GAS });
@@ -135,7 +135,7 @@ async function repeatPayout(stage: Stage, params: Params): Promise<void> {
   const { chain, base_url } = stage.service;
   await refundIs(stage, params, "sent", async () => undefined);
   const event = getAbiItem({ abi: authorityAbi, name: "OperationScheduled" });
-  const client = clientFor(chain.rpc_url);
+  const client = createClient(chain.rpc_url);
   const last = (await client.getLogs({ address: chain.authority, event, fromBlock: 0n, strict: true })).at(-1);
   must(last !== undefined, "the payout is scheduled");
   const args = [last.args.caller, last.args.target, last.args.data] as const;
@@ -155,7 +155,7 @@ async function refundIs(
 ): Promise<void> {
   for (const until = Date.now() + WAIT_MS; ; await sleep(1_000)) {
     await meanwhile();
-    if (pick(await stage.ask("getDisputeCase", { params }), "refund_status") === status) return;
+    if (pickValue(await stage.ask("getDisputeCase", { params }), "refund_status") === status) return;
     must(Date.now() < until, `the refund never was ${status}`);
   }
 }

@@ -1,5 +1,5 @@
 // Plays the calls of a platform on one of its principals, from a change of its metadata to its closing.
-import { operatorHeaders, pick } from "../client.ts";
+import { operatorHeaders, pickValue } from "../client.ts";
 import type { Stage } from "./stage.ts";
 
 export async function playPrincipal(stage: Stage): Promise<void> {
@@ -12,7 +12,7 @@ export async function playPrincipal(stage: Stage): Promise<void> {
     external_ref: `crm-rheinwerk-${number}`,
     verification_attestation: { placeholder: true },
   };
-  const params = { principal_id: pick<string>(await stage.ask("registerPrincipal", { body }), "principal_id") };
+  const params = { principal_id: pickValue<string>(await stage.ask("registerPrincipal", { body }), "principal_id") };
   await stage.show("patchPrincipal", { params, body: { metadata: { crm_owner: "north", plan: "gold" } } });
   const day = (days: number): string => new Date(number + days * 86_400_000).toISOString();
   const attestation = {

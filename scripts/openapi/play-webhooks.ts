@@ -2,7 +2,7 @@
 import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import { must, pick } from "../client.ts";
+import { must, pickValue } from "../client.ts";
 import { sleep } from "../processes.ts";
 import type { Stage } from "./stage.ts";
 
@@ -28,7 +28,7 @@ async function play(stage: Stage, here: string): Promise<void> {
   const created = await stage.show("createWebhook", {
     body: { url: URL, event_types: ["transaction.settled", "dispute.filed"], description: "The ledger" },
   });
-  const params = { webhook_id: pick<string>(created, "webhook_id") };
+  const params = { webhook_id: pickValue<string>(created, "webhook_id") };
   await stage.show("listWebhooks", { query: { limit: "1" } });
   await stage.show("getWebhook", { params });
   await stage.show("rotateWebhookSecret", { params, body: { grace_hours: 24 } });
@@ -37,12 +37,12 @@ async function play(stage: Stage, here: string): Promise<void> {
   const sent = await stage.show("testWebhook", { params });
   for (let tried = 0; ; tried++) {
     const listed = await stage.show("listDeliveries", { params, query: { limit: "1" } });
-    if (pick<string>(listed, "data.0.status") === "delivered") break;
+    if (pickValue<string>(listed, "data.0.status") === "delivered") break;
     must(tried < TRIES, "the test event was not delivered");
     await sleep(WAIT_MS);
   }
-  await stage.show("redeliver", { params: { ...params, delivery_id: pick<string>(sent, "delivery_id") } });
-  await stage.show("replayEvents", { params, body: { since: pick<string>(sent, "event_id") } });
+  await stage.show("redeliver", { params: { ...params, delivery_id: pickValue<string>(sent, "delivery_id") } });
+  await stage.show("replayEvents", { params, body: { since: pickValue<string>(sent, "event_id") } });
   await stage.show("patchWebhook", { params, body: { url: URL, event_types: ["*"] } });
   await stage.show("deleteWebhook", { params });
 }

@@ -3,9 +3,9 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { encodeFunctionData, erc20Abi, type Hex } from "viem";
 import { importPrivateKeyPem } from "../../src/protocol/ecdsa.ts";
-import { clientFor } from "../chain/client.ts";
+import { createClient } from "../chain/client.ts";
 import { mintTestUsdc } from "../chain/payments.ts";
-import { type Agent, accountsOf, answerChallenge, boundHeaders, type Json, must, payOnChain, pick } from "../client.ts";
+import { type Agent, answerChallenge, boundHeaders, must, payOnChain, pickAccounts, pickValue } from "../client.ts";
 import { fireCron } from "../local-worker.ts";
 import type { ServiceDescription } from "../stack.ts";
 import type { Example } from "./examples.ts";
@@ -15,10 +15,9 @@ import { playDisputes } from "./play-disputes.ts";
 import { playPrincipal } from "./play-principals.ts";
 import { playProfile } from "./play-profile.ts";
 import { playWebhooks } from "./play-webhooks.ts";
-import { Stage } from "./stage.ts";
+import { Stage, showUntil } from "./stage.ts";
 
 const MARKET = "GLOBAL-USDC";
-const JOBS_WAIT_MS = 60_000;
 const LITTLE_GAS = 10n ** 15n;
 const GAS = 10n ** 18n;
 /** In base units. */
@@ -111,11 +110,11 @@ async function onboard(stage: Stage): Promise<{ provider: Agent; consumer: Agent
   await stage.show("patchAgentStatus", { params, body: { status: "SUSPENDED", reason } });
   await stage.ask("patchAgentStatus", { params, body: { status: "ACTIVE" } });
   await stage.show("reissueAgentCertificate", { params });
-  const held = pick<string>(await stage.show("getAgentCertificate", { params }), "certificate");
+  const held = pickValue<string>(await stage.show("getAgentCertificate", { params }), "certificate");
   const renewed = await stage.ask("getAgentCertificate", { params: { did: consumer.did } });
   return {
     provider: { ...provider, certificate: held },
-    consumer: { ...consumer, certificate: pick(renewed, "certificate") },
+    consumer: { ...consumer, certificate: pickValue(renewed, "certificate") },
   };
 }
 
@@ -124,9 +123,9 @@ async function showEnds(stage: Stage, number: string): Promise<void> {
   const found = await stage.ask("listPrincipals", {
     query: { external_ref: `${PRINCIPALS.provider.external_ref}${number.replace(" ", "-")}` },
   });
-  const principal_id = pick<{ principal_id: string }[]>(found, "data")[0]?.principal_id;
+  const principal_id = pickValue<{ principal_id: string }[]>(found, "data")[0]?.principal_id;
   const drafted = await stage.ask("registerAgent", { body: { principal_id, ...AGENTS.provider } });
-  const params = { did: pick<string>(drafted, "did") };
+  const params = { did: pickValue<string>(drafted, "did") };
   await stage.ask("activateAgent", { params, headers: { "Idempotency-Key": crypto.randomUUID() } });
   const headers = { "Idempotency-Key": crypto.randomUUID() };
   await stage.show("rotateAgentKey", { params, headers, body: { grace_hours: 24 } });
@@ -135,7 +134,7 @@ async function showEnds(stage: Stage, number: string): Promise<void> {
   await stage.show("transferAgent", {
     params,
     headers: transfer,
-    body: { principal_id: pick<string>(account, "tenant_principal_id") },
+    body: { principal_id: pickValue<string>(account, "tenant_principal_id") },
   });
   await stage.show("revokeAgent", { params, body: { reason: "Its operator has closed." } });
 }
@@ -143,7 +142,7 @@ async function showEnds(stage: Stage, number: string): Promise<void> {
 /** Names and references are unique: the first play on a service uses them bare, later plays add a number. */
 async function freeNumber(stage: Stage): Promise<string> {
   const { external_ref } = PRINCIPALS.provider;
-  const taken = pick<unknown[]>(await stage.ask("listPrincipals", { query: { external_ref } }), "data");
+  const taken = pickValue<unknown[]>(await stage.ask("listPrincipals", { query: { external_ref } }), "data");
   return taken.length === 0 ? "" : ` ${Date.now()}`;
 }
 
@@ -158,41 +157,41 @@ async function register(call: Stage["show"], side: "provider" | "consumer", numb
       verification_attestation: { placeholder: true },
     },
   });
-  const principal_id = pick<string>(principal, "principal_id");
+  const principal_id = pickValue<string>(principal, "principal_id");
   const draft = await call("registerAgent", { body: { principal_id, ...AGENTS[side] } });
-  const did = pick<string>(draft, "did");
+  const did = pickValue<string>(draft, "did");
   // Read early: each event of an overview contains a whole agent, and later there are many.
   await call("getAgentOverview", { params: { did } });
   const headers = { "Idempotency-Key": crypto.randomUUID() };
   const credentials = await call("activateAgent", { params: { did }, headers });
   await call("getPrincipal", { params: { principal_id } });
-  const key = await importPrivateKeyPem(pick(credentials, "private_key"));
-  return { name: side, did, certificate: pick(credentials, "certificate"), key };
+  const key = await importPrivateKeyPem(pickValue(credentials, "private_key"));
+  return { name: side, did, certificate: pickValue(credentials, "certificate"), key };
 }
 
 /** Returns the transaction that registered the provider with the contract. */
 async function openMarket(stage: Stage, { did }: Agent): Promise<Hex> {
   const { chain } = stage.service;
-  const wallet = accountsOf(chain).wallet.address;
+  const wallet = pickAccounts(chain).wallet.address;
   const opened = await stage.show("authorizeMarkets", {
     params: { did },
     body: { markets: [{ market: MARKET, network: chain.network, operational_wallet: wallet }] },
   });
-  must(pick(opened, "markets.0.status") === "ACTIVE", "the market is ACTIVE");
+  must(pickValue(opened, "markets.0.status") === "ACTIVE", "the market is ACTIVE");
   await stage.show("listAuthorizedMarkets", { params: { did } });
-  return pick(opened, "markets.0.registration_tx");
+  return pickValue(opened, "markets.0.registration_tx");
 }
 
 // ---- A purchase ----------------------------------------------------------------------------------------------------------
 
 async function handshake(stage: Stage, provider: Agent): Promise<void> {
   const { certificate } = provider;
-  const nonce = pick<string>(await stage.show("getChallenge"), "nonce");
+  const nonce = pickValue<string>(await stage.show("getChallenge"), "nonce");
   const checked = await stage.show("verifyCertificate", { body: { certificate } });
   const proved = await stage.show("verifyProof", { body: await answerChallenge(provider, nonce) });
   const aid = await stage.ask("getAgentAid", { params: { did: provider.did } });
   const read = await stage.show("verifyAid", { body: { aid } });
-  const holds = [pick(checked, "valid"), pick(proved, "verified"), pick(read, "valid")];
+  const holds = [pickValue(checked, "valid"), pickValue(proved, "verified"), pickValue(read, "valid")];
   must(
     holds.every((one) => one === true),
     "the provider is who it says",
@@ -215,17 +214,20 @@ async function purchase(stage: Stage, provider: Agent, consumer: Agent): Promise
   const { consumer_did: did, ...tried } = body;
   await stage.show("evaluateSpendPolicy", { params: { did }, body: tried });
   const intent = await stage.show("createPaymentIntent", { as: consumer, body });
-  const intent_id = pick<string>(intent, "intent_id");
+  const intent_id = pickValue<string>(intent, "intent_id");
   await stage.show("getPaymentIntent", { as: provider, params: { intent_id } });
   const order = { market: MARKET, network: chain.network, ...parties, amount: "2.00" };
   const address = await stage.show("getPaymentAddress", { as: consumer, query: order });
-  await stage.show("cancelPaymentIntent", { as: consumer, params: { intent_id: pick<string>(address, "intent_id") } });
+  await stage.show("cancelPaymentIntent", {
+    as: consumer,
+    params: { intent_id: pickValue<string>(address, "intent_id") },
+  });
 
   const payment_tx = await payOnChain(chain, intent);
   const headers = await boundHeaders(consumer, provider);
   const settled = await stage.show("facilitate", { headers, body: { intent_id, payment_tx } });
   await stage.show("listPaymentIntents", { as: provider, query: { status: "SETTLED" } });
-  const params = { task_id: pick<string>(settled, "task_id") };
+  const params = { task_id: pickValue<string>(settled, "task_id") };
   await stage.show("getTask", { as: provider, params });
   const confirmation = { outcome: "confirmed", note: "On time, and the glossary was kept." };
   await stage.show("confirmTask", { as: consumer, params, body: confirmation });
@@ -254,9 +256,9 @@ async function readAgents(stage: Stage, provider: Agent, consumer: Agent): Promi
   await stage.show("listTasks", { headers: { Accept: "text/csv" } });
   await stage.show("listPrincipals", { query: { limit: "1" } });
   const events = await stage.show("listEvents", { query: { limit: "1", subject: consumer.did } });
-  await stage.show("getEvent", { params: { event_id: String(pick(events, "data.0.id")) } });
+  await stage.show("getEvent", { params: { event_id: String(pickValue(events, "data.0.id")) } });
   const listed = await stage.show("listAgents", { query: { limit: "1" } });
-  must(pick(listed, "data.0.did") === consumer.did, "the newest agent comes first");
+  must(pickValue(listed, "data.0.did") === consumer.did, "the newest agent comes first");
   await readDirectory(stage, provider);
 }
 
@@ -282,15 +284,15 @@ async function readActivity(stage: Stage, { did }: Agent): Promise<void> {
   const query = { subject_type: "agent", subject_id: did, limit: "2" };
   await stage.show("listActivity", { query });
   await stage.show("listActivity", { query, headers: { Accept: "text/csv" } });
-  must(pick(await stage.show("verifyActivity"), "valid") === true, "the activity log is whole");
+  must(pickValue(await stage.show("verifyActivity"), "valid") === true, "the activity log is whole");
 }
 
 /** Deposits more than the threshold into the vault, and releases the surplus. */
 async function releaseSurplus(stage: Stage, { did }: Agent): Promise<void> {
   const { chain } = stage.service;
   const params = { did };
-  const vault = pick<Hex>(await stage.ask("getAgentEscrow", { params }), "escrow.0.escrow_wallet");
-  await mintTestUsdc(chain.rpc_url, accountsOf(chain).payer.private_key, chain.token, vault, SURPLUS);
+  const vault = pickValue<Hex>(await stage.ask("getAgentEscrow", { params }), "escrow.0.escrow_wallet");
+  await mintTestUsdc(chain.rpc_url, pickAccounts(chain).payer.private_key, chain.token, vault, SURPLUS);
   await stage.show("releaseAgentEscrow", { params, body: { network: chain.network } });
 }
 
@@ -298,20 +300,20 @@ async function releaseSurplus(stage: Stage, { did }: Agent): Promise<void> {
 async function reconcile(stage: Stage, { did }: Agent): Promise<void> {
   const { chain } = stage.service;
   const params = { did };
-  const vault = pick<Hex>(await stage.ask("getAgentEscrow", { params }), "escrow.0.escrow_wallet");
-  const client = clientFor(chain.rpc_url);
+  const vault = pickValue<Hex>(await stage.ask("getAgentEscrow", { params }), "escrow.0.escrow_wallet");
+  const client = createClient(chain.rpc_url);
   await client.impersonateAccount({ address: vault });
   await client.setBalance({ address: vault, value: GAS });
   const data = encodeFunctionData({
     abi: erc20Abi,
     functionName: "transfer",
-    args: [accountsOf(chain).payer.address, 1n],
+    args: [pickAccounts(chain).payer.address, 1n],
   });
   const hash = await client.sendUnsignedTransaction({ from: vault, to: chain.token, data });
   await client.waitForTransactionReceipt({ hash });
   await stage.ask("syncAgentEscrow", { params });
   must(
-    pick<unknown[]>(await stage.show("listDifferences", { query: { did } }), "data").length > 0,
+    pickValue<unknown[]>(await stage.show("listDifferences", { query: { did } }), "data").length > 0,
     "a difference is listed",
   );
 }
@@ -319,7 +321,7 @@ async function reconcile(stage: Stage, { did }: Agent): Promise<void> {
 async function operate(stage: Stage, registrationTx: Hex): Promise<void> {
   await stage.show("listPlatforms", { query: { limit: "1" } });
   const { chain, base_url } = stage.service;
-  const client = clientFor(chain.rpc_url);
+  const client = createClient(chain.rpc_url);
   const { from: address } = await client.getTransaction({ hash: registrationTx });
   const value = await client.getBalance({ address });
   // Lowers the registrar's gas and fires the cron: a service that has just started has no job and no alert to show.
@@ -330,21 +332,10 @@ async function operate(stage: Stage, registrationTx: Hex): Promise<void> {
     await stage.show("getAuthority");
     await stage.show("listNetworks");
     const alert = await showUntil(stage, "listAlerts", ({ kind }) => kind === "low_gas");
-    await stage.show("acknowledgeAlert", { params: { alert_id: pick(alert, "alert_id") } });
+    await stage.show("acknowledgeAlert", { params: { alert_id: pickValue(alert, "alert_id") } });
     await showUntil(stage, "listActivityHeads", ({ seq }) => Number(seq) > 0);
     await showUntil(stage, "listOperatorActivity", ({ action }) => action === "alert.acknowledged");
   } finally {
     await client.setBalance({ address, value });
-  }
-}
-
-/** Records a list as an example once it has the wanted entry. */
-async function showUntil(stage: Stage, listing: string, isThere: (entry: Json) => boolean): Promise<Json> {
-  const until = Date.now() + JOBS_WAIT_MS;
-  while (true) {
-    const entry = pick<Json[]>(await stage.show(listing), "data").find(isThere);
-    if (entry !== undefined) return entry;
-    must(Date.now() < until, `${listing} shows nothing of what the jobs do`);
-    await sleep(200);
   }
 }

@@ -31,7 +31,7 @@ import { customerView } from "../../src/customers/schema.ts";
 import { changeList, directoryEntry, directoryHead, entryList } from "../../src/directory/responses.ts";
 import { disputeCase, disputeEvidence, disputeFile, disputeList, payoutView } from "../../src/disputes/responses.ts";
 import { disputeView } from "../../src/disputes/schema.ts";
-import { facilitationView, standingView } from "../../src/facilitation/responses.ts";
+import { facilitationStatusView, facilitationView } from "../../src/facilitation/responses.ts";
 import type { Route } from "../../src/http/route.ts";
 import { JWKS_TYPE } from "../../src/identity/handshake-routes.ts";
 import { CONTENTS, LD_TYPE, RESULTS } from "../../src/identity/resolver-routes.ts";
@@ -73,7 +73,11 @@ import { principalView } from "../../src/principals/schema.ts";
 import { ratingMethodView, ratingView } from "../../src/ratings/responses.ts";
 import { overviewView, taskList, transactionList } from "../../src/reports/responses.ts";
 import { clockView } from "../../src/sandbox/responses.ts";
-import { attestedPrincipal, reactivatedCustomer, reactivatedPrincipal } from "../../src/standing/responses.ts";
+import {
+  attestedPrincipalView,
+  reactivatedCustomerView,
+  reactivatedPrincipalView,
+} from "../../src/standing/responses.ts";
 import { confirmationView, taskView } from "../../src/tasks/responses.ts";
 import { differenceList, escrowReport, releaseView } from "../../src/vaults/responses.ts";
 import { verifierList, verifierView } from "../../src/verifiers/responses.ts";
@@ -159,7 +163,7 @@ export const RESPONSES: Readonly<Record<string, ShownResponse>> = {
   respondToDispute: { schema: disputeView },
   addDisputeEvidence: { schema: disputeEvidence },
   facilitate: { schema: facilitationView },
-  getFacilitationStanding: { schema: standingView },
+  getFacilitationStanding: { schema: facilitationStatusView },
   cancelPaymentIntent: { schema: intentView },
   getAuthority: { schema: authorityView },
   getCaJwks: { schema: jwksView, types: [JWKS_TYPE] },
@@ -230,10 +234,10 @@ export const RESPONSES: Readonly<Record<string, ShownResponse>> = {
   suspendCustomer: { schema: customerView },
   patchPrincipal: { schema: principalView },
   revokeAttestation: { schema: revocationView },
-  recordAttestation: { schema: attestedPrincipal },
+  recordAttestation: { schema: attestedPrincipalView },
   listAttestations: { schema: attestationList },
-  reactivatePrincipal: { schema: reactivatedPrincipal },
-  reactivateCustomer: { schema: reactivatedCustomer },
+  reactivatePrincipal: { schema: reactivatedPrincipalView },
+  reactivateCustomer: { schema: reactivatedCustomerView },
   getTask: { schema: taskView },
   confirmTask: { schema: confirmationView },
   getAgentEscrow: { schema: escrowReport },

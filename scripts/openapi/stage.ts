@@ -1,13 +1,15 @@
 // Calls operations by operationId on a running service, with the credentials that each needs, and keeps the requests and answers that become
 // examples.
+import { setTimeout as sleep } from "node:timers/promises";
 import type { Surface } from "../../src/call.ts";
 import type { Route } from "../../src/http/route.ts";
-import { type Agent, agentHeaders, keyHeaders, must, operatorHeaders, type Reply, send } from "../client.ts";
+import { type Agent, agentHeaders, keyHeaders, must, operatorHeaders, pickValue, type Reply, send } from "../client.ts";
 import type { ServiceDescription } from "../stack.ts";
 import { headersOf, isFile, NOT_ALWAYS } from "./document.ts";
 import { OPERATORS, PUBLIC } from "./documents.ts";
 import type { Example } from "./examples.ts";
 import { findResponse } from "./responses.ts";
+import type { Json } from "./types.ts";
 
 export type Ask = {
   readonly params?: Readonly<Record<string, string>>;
@@ -151,4 +153,18 @@ function presentable(value: unknown): unknown {
       return [name, name === "api_key" ? presentable(one) : one];
     }),
   );
+}
+
+/** Real jobs run in this time. */
+const JOBS_WAIT_MS = 60_000;
+
+/** Records a list as an example once it has the wanted entry. */
+export async function showUntil(stage: Stage, listing: string, isThere: (entry: Json) => boolean): Promise<Json> {
+  const until = Date.now() + JOBS_WAIT_MS;
+  while (true) {
+    const entry = pickValue<Json[]>(await stage.show(listing), "data").find(isThere);
+    if (entry !== undefined) return entry;
+    must(Date.now() < until, `${listing} shows nothing of what the jobs do`);
+    await sleep(200);
+  }
 }

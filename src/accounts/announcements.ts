@@ -2,14 +2,14 @@
 import type { OperatorCall } from "../call.ts";
 import type { Deps } from "../context.ts";
 import { toIso } from "../core/clock.ts";
-import { FIRST } from "../core/due.ts";
+import { BEFORE_FIRST_DUE } from "../core/due.ts";
 import { newId } from "../core/ids.ts";
 import type { PlatformStatus } from "../core/vocabulary.ts";
 import { commit, readBatch } from "../db/batch.ts";
 import type { AnnouncementRow } from "../db/tables/accounts.ts";
-import type { BulkJob, Ran } from "../jobs/job.ts";
+import type { BulkJob, SliceResult } from "../jobs/job.ts";
 import { insertAnnounced } from "../journal/notice-store.ts";
-import { contactOf } from "../journal/notices.ts";
+import { announcementRecipient } from "../journal/notices.ts";
 import { recordOperatorEntry } from "../journal/operator-log.ts";
 import { advanceAnnouncement, findOpenAnnouncement, insertAnnouncement } from "./announcement-store.ts";
 import type { AnnouncementInput } from "./notice-schema.ts";
@@ -30,24 +30,24 @@ export async function announceToAll(call: OperatorCall, { kind, subject, text }:
 
 const SLICE = 500;
 /** Accounts whose address is not verified, or that were closed. */
-const UNREACHED: ReadonlySet<PlatformStatus> = new Set(["EMAIL_PENDING", "CLOSED"]);
+const UNNOTIFIED_STATUSES: ReadonlySet<PlatformStatus> = new Set(["EMAIL_PENDING", "CLOSED"]);
 
 /** Writes the notices of the oldest open announcement. Its batch also records the last account that has one, so each account gets one notice. */
-export const announce: BulkJob = {
+export const announceJob: BulkJob = {
   kind: "bulk",
   name: "announce",
   here: true,
   slices: 5,
   find: async (deps) => {
     const { open } = await readBatch(deps.db, { open: findOpenAnnouncement(deps.db) });
-    return open && { oldestDueAt: open.createdAt, run: () => reachSlice(deps, open) };
+    return open && { oldestDueAt: open.createdAt, run: () => notifySlice(deps, open) };
   },
 };
 
-async function reachSlice({ db, clock }: Deps, open: AnnouncementRow): Promise<Ran> {
+async function notifySlice({ db, clock }: Deps, open: AnnouncementRow): Promise<SliceResult> {
   const now = clock.now();
   const { contacts } = await readBatch(db, { contacts: listContacts(db, open.reached, SLICE) });
-  const reached = contacts.filter(({ status }) => !UNREACHED.has(status));
+  const reached = contacts.filter(({ status }) => !UNNOTIFIED_STATUSES.has(status));
   const isLast = contacts.length < SLICE;
   await commit(db, [
     ...advanceAnnouncement(db, open, contacts.at(-1)?.platformId ?? open.reached, isLast ? now : null),
@@ -57,9 +57,9 @@ async function reachSlice({ db, clock }: Deps, open: AnnouncementRow): Promise<R
       reached.map((contact: Contact) => ({
         noticeId: newId("ntc", now),
         platformId: contact.platformId,
-        recipient: contactOf(contact),
+        recipient: announcementRecipient(contact),
       })),
     ),
   ]);
-  return { done: reached.length, failed: [], next: FIRST };
+  return { done: reached.length, failed: [], next: BEFORE_FIRST_DUE };
 }

@@ -2,7 +2,7 @@
 // by client address and by account within it, so that an attacker locks only himself out (CRED-21), and by account over all addresses, after which
 // only the account's known networks may try (CRED-31). An attempt counts as failed until `giveBack`.
 import type { Deps } from "../context.ts";
-import { clientNetwork, clientSubnet } from "../core/client-network.ts";
+import { toClientNetwork, toClientSubnet } from "../core/client-network.ts";
 import { sha256Hex } from "../core/encoding.ts";
 import { ServiceError } from "../core/errors.ts";
 import {
@@ -18,7 +18,7 @@ import { foldName } from "../core/text.ts";
 import { commit, readBatch } from "../db/batch.ts";
 import { recordNotice } from "../journal/notices.ts";
 import type { Bucket } from "../objects/attempt-guard.ts";
-import { type Checked, checkPassword, hashPassword, type Next } from "./derivations.ts";
+import { type ChooseNextPassword, checkPassword, hashPassword, type PasswordCheck } from "./derivations.ts";
 import { findPlatformByEmail } from "./store.ts";
 
 const BY_CLIENT = {
@@ -26,10 +26,10 @@ const BY_CLIENT = {
   perAccount: LOG_IN_FAILURES_PER_ACCOUNT,
   perAddress: LOG_IN_FAILURES_PER_ADDRESS,
 };
-const A_DAY = { windowMs: DAY_MS, perAddress: Number.POSITIVE_INFINITY };
+const BY_ACCOUNT = { windowMs: DAY_MS, perAddress: Number.POSITIVE_INFINITY };
 /** The two counts that an account's object keeps over all addresses: failures, and mails about them. */
-const FAILED = "failed";
-const TOLD = "told";
+const FAILURE_COUNT = "failed";
+const OWNER_MAIL_COUNT = "told";
 
 export type Attempt = {
   /** How long clients of unknown networks have to wait, in milliseconds; 0 while any client may try. */
@@ -41,12 +41,12 @@ export type Attempt = {
 };
 
 const guardOf = ({ env: { ATTEMPTS } }: Deps, name: string) => ATTEMPTS.get(ATTEMPTS.idFromName(name));
-const networkGuard = (deps: Deps, client: string) => guardOf(deps, clientSubnet(client));
+const networkGuard = (deps: Deps, client: string) => guardOf(deps, toClientSubnet(client));
 const accountGuard = (deps: Deps, account: string) => guardOf(deps, `account ${account}`);
 
 /** An account's object has no bucket: derivations are bounded by network. */
 const NO_BUCKET: Bucket = { atOnce: 0, everyMs: 0 };
-const anywhereBy = (account: string) => ({ account, address: "" });
+const toAccountGuess = (account: string) => ({ account, address: "" });
 
 const accountKey = (email: string): Promise<string> => sha256Hex(foldName(email));
 
@@ -55,14 +55,14 @@ export async function beginAttempt(deps: Deps, client: string, email: string): P
   const account = await accountKey(email);
   const [ofClient, ofAccount] = [networkGuard(deps, client), accountGuard(deps, account)];
   const now = Date.now();
-  const guess = { account, address: clientNetwork(client) };
+  const guess = { account, address: toClientNetwork(client) };
   const here = await ofClient.begin(guess, now, BY_CLIENT, deps.config.passwords);
-  if (!here.ok) throw tooMany(here.retryAfterMs);
+  if (!here.ok) throw tooManyAttempts(here.retryAfterMs);
   // In this order, because an attempt that the client's own limit refuses must not count against the account.
   const anywhere = await ofAccount.begin(
-    anywhereBy(FAILED),
+    toAccountGuess(FAILURE_COUNT),
     now,
-    { ...A_DAY, perAccount: LOG_IN_FAILURES_A_DAY },
+    { ...BY_ACCOUNT, perAccount: LOG_IN_FAILURES_A_DAY },
     NO_BUCKET,
   );
   return {
@@ -72,8 +72,13 @@ export async function beginAttempt(deps: Deps, client: string, email: string): P
     },
     fail: async () => {
       if (!anywhere.ok || anywhere.left > 0) return;
-      const told = await ofAccount.begin(anywhereBy(TOLD), now, { ...A_DAY, perAccount: 1 }, NO_BUCKET);
-      if (told.ok) await tellOwner(deps, email);
+      const told = await ofAccount.begin(
+        toAccountGuess(OWNER_MAIL_COUNT),
+        now,
+        { ...BY_ACCOUNT, perAccount: 1 },
+        NO_BUCKET,
+      );
+      if (told.ok) await notifyOwnerOfLimit(deps, email);
     },
   };
 }
@@ -81,11 +86,12 @@ export async function beginAttempt(deps: Deps, client: string, email: string): P
 /** @throws ServiceError `rate_limited` when the client's network derives too many */
 export async function hashNewPassword(deps: Deps, client: string, password: string): Promise<string> {
   const place = await networkGuard(deps, client).derive(Date.now(), deps.config.passwords);
-  if (!place.ok) throw tooMany(place.retryAfterMs, "Too many passwords were sent at once; wait before the next.");
+  if (!place.ok)
+    throw tooManyAttempts(place.retryAfterMs, "Too many passwords were sent at once; wait before the next.");
   return hashPassword(password, deps.passwordCost);
 }
 
-function tooMany(
+function tooManyAttempts(
   waitMs: number,
   message = "Too many attempts have failed, or came at once; wait before the next.",
 ): ServiceError {
@@ -94,37 +100,37 @@ function tooMany(
 }
 
 /** @throws ServiceError `rate_limited` for a client of an unknown network while the account admits only known networks */
-export function refuseStranger({ strangersWaitMs }: Attempt, isKnown: boolean): void {
-  if (strangersWaitMs > 0 && !isKnown) throw tooMany(strangersWaitMs);
+export function refuseStrangerNetwork({ strangersWaitMs }: Attempt, isKnown: boolean): void {
+  if (strangersWaitMs > 0 && !isKnown) throw tooManyAttempts(strangersWaitMs);
 }
 
 /** Runs after the answer, so that the answer's time does not reveal whether the address has an account. */
-async function tellOwner({ db, clock }: Deps, email: string): Promise<void> {
+async function notifyOwnerOfLimit({ db, clock }: Deps, email: string): Promise<void> {
   const { platform } = await readBatch(db, { platform: findPlatformByEmail(db, email) });
   // The address of a new account is not verified yet.
   if (!platform || platform.status === "EMAIL_PENDING") return;
   await commit(db, [recordNotice(db, platform, clock.now(), { kind: "customer.log_ins_limited", data: {} })]);
 }
 
-/** Marks a refusal as a failed attempt. Only `judge` makes one, so its holder is within an attempt. */
-export type Wrong = (refusal: ServiceError) => ServiceError;
+/** Marks a refusal as a failed attempt. Only `judgeAttempt` makes one, so its holder is within an attempt. */
+export type MarkFailed = (refusal: ServiceError) => ServiceError;
 
 /** Checks a password. `_within` proves that an attempt has taken a place for the derivation. */
-export const checkPresented = (
+export const checkPresentedPassword = (
   { passwordCost }: Deps,
-  _within: Wrong,
+  _within: MarkFailed,
   password: string,
   stored: string | null,
-  next: Next,
-): Promise<Checked> => checkPassword(password, stored, passwordCost, next);
+  next: ChooseNextPassword,
+): Promise<PasswordCheck> => checkPassword(password, stored, passwordCost, next);
 
 /**
  * Runs a judgement as an attempt. It counts as failed only if the judgement marks its refusal with `wrong`; a busy isolate's refusal does not count.
  */
-export async function judge<T>(
+export async function judgeAttempt<T>(
   attempt: Attempt,
   background: (work: Promise<unknown>) => void,
-  judgement: (wrong: Wrong) => Promise<T>,
+  judgement: (wrong: MarkFailed) => Promise<T>,
 ): Promise<T> {
   let failed = false;
   const wrong = (refusal: ServiceError) => {
@@ -139,8 +145,8 @@ export async function judge<T>(
 }
 
 /** Forgets the account's failures, from this client and over all addresses, because its owner has just proven the address. */
-export async function forgiveAttempts(deps: Deps, client: string, email: string): Promise<void> {
+export async function forgetFailures(deps: Deps, client: string, email: string): Promise<void> {
   const account = await accountKey(email);
-  const guess = { account, address: clientNetwork(client) };
+  const guess = { account, address: toClientNetwork(client) };
   await Promise.all([networkGuard(deps, client).forgive(guess), accountGuard(deps, account).forgiveAll()]);
 }

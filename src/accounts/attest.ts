@@ -10,7 +10,7 @@ import type { ReadResults } from "../db/batch.ts";
 import { recordOperatorEntry } from "../journal/operator-log.ts";
 import { findPrincipalById } from "../principals/store.ts";
 import { toPrincipalView } from "../principals/views.ts";
-import { type Attested, type Attesting, attest, attestReads } from "../standing/attest.ts";
+import { type Attested, type Attesting, attestReads, attestWithAgents } from "../standing/attest.ts";
 import type { RenewalInput } from "./review-schema.ts";
 import { findPlatform, tenantPrincipalOf } from "./store.ts";
 
@@ -19,12 +19,12 @@ export const tenantReads = (deps: Deps, platformId: string) => {
   const principalId = tenantPrincipalOf(platformId);
   return { principal: findPrincipalById(deps.db, principalId), ...attestReads(deps, principalId) };
 };
-type Found = ReadResults<ReturnType<typeof tenantReads>>;
+type TenantFacts = ReadResults<ReturnType<typeof tenantReads>>;
 
 /** Attests the tenant principal. Agents that an ended attestation has suspended stay suspended until each is reactivated. */
 export async function attestTenant(
   deps: Deps,
-  { principal, ...found }: Found,
+  { principal, ...found }: TenantFacts,
   { tier, expiresAt, ...by }: { readonly tier: Tier; readonly expiresAt: number } & Pick<Attesting, "actor" | "entry">,
   now: number,
 ): Promise<Attested> {
@@ -38,7 +38,7 @@ export async function attestTenant(
     attestationIssuedAt: now,
     attestationExpiresAt: expiresAt,
   } as const;
-  return attest(deps, { ...found, principal }, { attestation, proof: null, reactivate: false, ...by }, now);
+  return attestWithAgents(deps, { ...found, principal }, { attestation, proof: null, reactivate: false, ...by }, now);
 }
 
 export const maxExpiry = (now: number): number => addMonths(now, ATTESTATION_MAX_AGE_MONTHS);

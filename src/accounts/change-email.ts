@@ -11,10 +11,10 @@ import { type Changes, recordActivity } from "../journal/activity.ts";
 import { recipientsOf, recordNotice } from "../journal/notices.ts";
 import { requireCurrentPassword } from "./current-password.ts";
 import { endLinks, useLink } from "./link-store.ts";
-import { ASKED, createLink, findRecentMails, refuseTooOften, replaceLink, sendLink } from "./links.ts";
+import { createLink, findRecentMails, MAIL_ACCEPTED, refuseTooOften, replaceLink, sendLink } from "./links.ts";
 import { mayMailStranger } from "./mail-bounds.ts";
 import type { EmailChangeInput } from "./password-schema.ts";
-import { findPassword, keepsPassword } from "./password-store.ts";
+import { findPassword, guardPassword } from "./password-store.ts";
 import { findPlatform, findPlatformByEmail, updatePlatform } from "./store.ts";
 
 export async function requestEmailChange(call: SessionCall, { new_email, current_password }: EmailChangeInput) {
@@ -35,9 +35,9 @@ export async function requestEmailChange(call: SessionCall, { new_email, current
   const { platformId } = platform;
   const to = { platformId, kind: "change_email", email: new_email } as const;
   const link = await createLink(db, to, now, { isWithheld: !mayMail });
-  await call.commit([keepsPassword(db, platformId, before), ...replaceLink(db, to, link, mailed, now)], ASKED);
+  await call.commit([guardPassword(db, platformId, before), ...replaceLink(db, to, link, mailed, now)], MAIL_ACCEPTED);
   call.background(sendLink(deps, link));
-  return ASKED;
+  return MAIL_ACCEPTED;
 }
 
 /** Makes the change that the link was mailed for. */
@@ -65,7 +65,7 @@ export async function moveAddress(call: PublicCall, link: LinkRow, before: Platf
       action: "account.email_changed",
       actor,
       subject: { type: "platform", id: platformId },
-      changes: changesOf(before, { ...before, ...set }),
+      changes: toEmailChanges(before, { ...before, ...set }),
     }),
     recordNotice(
       db,
@@ -79,14 +79,14 @@ export async function moveAddress(call: PublicCall, link: LinkRow, before: Platf
     await call.commit(statements, view, platformId);
   } catch (thrown) {
     // The unique index refuses an address that was taken since the link was mailed.
-    if (thrown instanceof Conflict && (await belongsToAnother(call, email, platformId)))
+    if (thrown instanceof Conflict && (await isTakenByAnother(call, email, platformId)))
       throw new ServiceError("email_already_in_use");
     throw thrown;
   }
   return view;
 }
 
-function changesOf(before: PlatformRow, after: PlatformRow): Changes {
+function toEmailChanges(before: PlatformRow, after: PlatformRow): Changes {
   const contact = { from: before.adminContactEmail, to: after.adminContactEmail };
   return {
     email: { from: before.email, to: after.email },
@@ -94,7 +94,7 @@ function changesOf(before: PlatformRow, after: PlatformRow): Changes {
   };
 }
 
-async function belongsToAnother({ db }: PublicCall, email: string, platformId: string): Promise<boolean> {
+async function isTakenByAnother({ db }: PublicCall, email: string, platformId: string): Promise<boolean> {
   const { owner } = await readBatch(db, { owner: findPlatformByEmail(db, email) });
   return owner !== null && owner.platformId !== platformId;
 }

@@ -10,7 +10,7 @@ import { requireCurrentPassword } from "./current-password.ts";
 import { endLinks, LINKS_OF_SESSIONS } from "./link-store.ts";
 import type { PasswordChangeInput } from "./password-schema.ts";
 import { findPassword, replacePassword } from "./password-store.ts";
-import { passwordFaults } from "./passwords.ts";
+import { findPasswordFaults } from "./passwords.ts";
 import { deleteSessions } from "./session-store.ts";
 import { findPlatform } from "./store.ts";
 
@@ -32,7 +32,7 @@ export async function changePassword(call: SessionCall, input: PasswordChangeInp
   await call.commit(
     [
       ...replacePassword(db, { platformId, before, hash }, now),
-      ...signOut(db, platformId, now, call.session.tokenHash),
+      ...endOtherAccess(db, platformId, now, call.session.tokenHash),
       recordActivity(db, { platformId, environment: call.environment }, now, {
         action: "account.password_changed",
         actor: caller.actor,
@@ -46,7 +46,7 @@ export async function changePassword(call: SessionCall, input: PasswordChangeInp
 }
 
 /** Ends every session except `staying`, and every mailed link by which an intruder could come back. */
-export const signOut = (db: Database, platformId: string, now: number, staying?: string): Statement[] => [
+export const endOtherAccess = (db: Database, platformId: string, now: number, staying?: string): Statement[] => [
   deleteSessions(db, platformId, staying),
   endLinks(db, platformId, ["reset_password", ...LINKS_OF_SESSIONS], now),
 ];
@@ -63,7 +63,7 @@ async function newPasswordFaults(
   email: string | undefined,
 ): Promise<FieldError[]> {
   if (new_password === undefined) return [];
-  const faults = await passwordFaults(deps.env.ASSETS, "new_password", new_password, email);
+  const faults = await findPasswordFaults(deps.env.ASSETS, "new_password", new_password, email);
   const isSame =
     current_password !== undefined && new_password.normalize("NFKC") === current_password.normalize("NFKC");
   return isSame

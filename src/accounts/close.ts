@@ -1,13 +1,13 @@
 // Closing of an account by its owner (ACC-27): one batch ends the account, its keys, sessions, links, webhook endpoints and password. From that
 // commit all its agents count as REVOKED and its principals as CLOSED, and their own rows follow. The history is never deleted.
-import { someDisputedOf } from "../agents/slice-store.ts";
+import { accountHasDispute } from "../agents/slice-store.ts";
 import type { SessionCall } from "../call.ts";
 import { toIso } from "../core/clock.ts";
 import { fieldError, ServiceError } from "../core/errors.ts";
 import { move } from "../core/machine.ts";
 import { foldName } from "../core/text.ts";
 import type { PlatformRow } from "../db/tables/accounts.ts";
-import { refuseHolding } from "../escrow/store.ts";
+import { accountHoldsNothing } from "../escrow/store.ts";
 import { recordActivity } from "../journal/activity.ts";
 import { recordNotice } from "../journal/notices.ts";
 import { cascadeAccount } from "../standing/cascades.ts";
@@ -18,14 +18,14 @@ import { requireCurrentPassword } from "./current-password.ts";
 import { retentionYears } from "./erase.ts";
 import { deleteKeys } from "./key-store.ts";
 import { deleteLinks } from "./link-store.ts";
-import { deletePassword, findPassword, keepsPassword } from "./password-store.ts";
+import { deletePassword, findPassword, guardPassword } from "./password-store.ts";
 import { deleteDevices, deleteSessions } from "./session-store.ts";
 import type { ClosingInput } from "./standing-schema.ts";
 import { platformMachine } from "./states.ts";
 import { type Blocking, findBlocking, findPlatform, updatePlatform } from "./store.ts";
 
-const DISPUTED = "An agent of the account is party to an open dispute.";
-const TRIGGER = "principal_closes";
+const DISPUTED_MESSAGE = "An agent of the account is party to an open dispute.";
+const CLOSING_TRIGGER = "principal_closes";
 
 export async function closePlatform(call: SessionCall, { confirmation, current_password }: ClosingInput) {
   const { db, deps, tenant } = call;
@@ -40,11 +40,11 @@ export async function closePlatform(call: SessionCall, { confirmation, current_p
     platform: findPlatform(db, tenant.platformId),
     stored: findPassword(db, tenant.platformId),
     blocking: findBlocking(db, tenant.platformId),
-    ...accountReads(deps, tenant.platformId, TRIGGER),
+    ...accountReads(deps, tenant.platformId, CLOSING_TRIGGER),
   });
   if (!before) throw new ServiceError("invalid_credentials");
   const { platformId, actor } = caller;
-  refuseUnconfirmed(before, confirmation);
+  refuseWrongConfirmation(before, confirmation);
   const { before: password } = await requireCurrentPassword(call, caller, stored, current_password);
   refuseBlocked(blocking);
   const found = { ...read, ahead: before.clockOffsetMs };
@@ -55,9 +55,9 @@ export async function closePlatform(call: SessionCall, { confirmation, current_p
     statements: [
       ...updatePlatform(db, before, { closedAt: now }, now, moved),
       // A settlement may have reached an escrow since the read, and a dispute one of its agents.
-      refuseHolding(db, platformId),
-      refuseLeft(db, [someDisputedOf(platformId)]),
-      keepsPassword(db, platformId, password),
+      accountHoldsNothing(db, platformId),
+      refuseLeft(db, [accountHasDispute(platformId)]),
+      guardPassword(db, platformId, password),
       deleteKeys(db, platformId),
       deleteSessions(db, platformId),
       deleteDevices(db, platformId),
@@ -69,7 +69,7 @@ export async function closePlatform(call: SessionCall, { confirmation, current_p
   const cascading = cascadeAccount(
     deps,
     above,
-    { trigger: TRIGGER, reason: "platform", actor },
+    { trigger: CLOSING_TRIGGER, reason: "platform", actor },
     found,
     now,
     call.contended,
@@ -99,12 +99,12 @@ function refuseBlocked(blocking: Blocking | null): void {
   if (!blocking) return;
   const { disputed, did, network } = blocking;
   if (disputed !== null)
-    throw new ServiceError("close_blocked_open_disputes", { message: DISPUTED, detail: { did: disputed } });
+    throw new ServiceError("close_blocked_open_disputes", { message: DISPUTED_MESSAGE, detail: { did: disputed } });
   if (did !== null && network !== null) throw new ServiceError("close_blocked_escrow", { detail: { did, network } });
 }
 
 /** Compares with the legal name in the profile, or with the account's address if it has no name yet. */
-function refuseUnconfirmed({ legalName, email }: PlatformRow, confirmation: string): void {
+function refuseWrongConfirmation({ legalName, email }: PlatformRow, confirmation: string): void {
   const typed = confirmation.trim().normalize("NFC");
   const matches =
     legalName === null ? foldName(typed) === foldName(email) : typed === legalName.trim().normalize("NFC");

@@ -8,7 +8,7 @@ import { judgePassword, judgePerson } from "./current-password.ts";
 import { findPerson, updatePerson } from "./password-store.ts";
 import type { ConfirmationInput } from "./session-schema.ts";
 import { confirmSession } from "./session-store.ts";
-import { codeInvalid, hasTotp, useCode } from "./totp.ts";
+import { hasTotp, invalidCodeError, useCode } from "./totp.ts";
 
 export async function confirmPerson(call: SessionCall, input: ConfirmationInput) {
   const { db, deps, session, tenant } = call;
@@ -18,7 +18,7 @@ export async function confirmPerson(call: SessionCall, input: ConfirmationInput)
   refuseOtherFactor(person, input);
   const { current_password = "", totp } = input;
   const used = await judgePerson(call, caller, async (wrong) => {
-    if (totp !== undefined) return useCode(deps.env, person, totp, now, () => wrong(codeInvalid("totp")));
+    if (totp !== undefined) return useCode(deps.env, person, totp, now, () => wrong(invalidCodeError("totp")));
     await judgePassword(call, wrong, person.hash, current_password, PASSWORD);
     return {};
   });

@@ -4,7 +4,7 @@ import type { ManagementCaller, PublicCall } from "../call.ts";
 import { ServiceError } from "../core/errors.ts";
 import { sameText } from "../core/text.ts";
 import type { Actor } from "../core/vocabulary.ts";
-import { type Database, present, type Statement } from "../db/batch.ts";
+import { type Database, dropAbsentReads, type Statement } from "../db/batch.ts";
 import type { LinkRow, PlatformRow } from "../db/tables/accounts.ts";
 import { type Changes, recordActivity } from "../journal/activity.ts";
 import { recordNotice } from "../journal/notices.ts";
@@ -21,7 +21,7 @@ export const contactReads = async (
   { admin_contact_email: wanted }: ProfilePatch,
   now: number,
 ) =>
-  present({
+  dropAbsentReads({
     mailed: wanted === undefined ? null : findRecentMails(db, platformId, "confirm_contact", now),
     mayMail: wanted === undefined ? null : await mayMailStranger(db, wanted, now),
   });
@@ -35,7 +35,7 @@ type ContactChange = {
   /** Mailed after the commit. */
   readonly link: NewLink | null;
 };
-const UNCHANGED: ContactChange = { set: {}, changes: {}, statements: [], asksForMail: false, link: null };
+const UNCHANGED_CONTACT: ContactChange = { set: {}, changes: {}, statements: [], asksForMail: false, link: null };
 
 /** Mails another link to a pending address. The current contact and the account's own address, which are proven, need no link. */
 export async function changeContact(
@@ -48,14 +48,15 @@ export async function changeContact(
 ): Promise<ContactChange> {
   const { platformId, adminContactEmail: current, pendingContactEmail: pending, email } = before;
   // A key may name the present contact, which changes nothing.
-  if (wanted === undefined || actor.type === "management_api") return UNCHANGED;
-  if (current !== null && sameText(wanted, current)) return pending === null ? UNCHANGED : withdraw(db, before, now);
+  if (wanted === undefined || actor.type === "management_api") return UNCHANGED_CONTACT;
+  if (current !== null && sameText(wanted, current))
+    return pending === null ? UNCHANGED_CONTACT : withdrawPendingContact(db, before, now);
   if (sameText(wanted, email)) {
-    const { set, changes, statements } = pending === null ? UNCHANGED : withdraw(db, before, now);
+    const { set, changes, statements } = pending === null ? UNCHANGED_CONTACT : withdrawPendingContact(db, before, now);
     return {
       set: { ...set, adminContactEmail: wanted },
       changes: { ...changes, admin_contact_email: { from: current, to: wanted } },
-      statements: [...statements, noticeOf(db, before, wanted, now)],
+      statements: [...statements, recordContactNotice(db, before, wanted, now)],
       asksForMail: false,
       link: null,
     };
@@ -72,7 +73,11 @@ export async function changeContact(
   };
 }
 
-const withdraw = (db: Database, { platformId, pendingContactEmail }: PlatformRow, now: number): ContactChange => ({
+const withdrawPendingContact = (
+  db: Database,
+  { platformId, pendingContactEmail }: PlatformRow,
+  now: number,
+): ContactChange => ({
   set: { pendingContactEmail: null },
   changes: { pending_admin_contact_email: { from: pendingContactEmail, to: null } },
   statements: [endLinks(db, platformId, ["confirm_contact"], now)],
@@ -81,13 +86,13 @@ const withdraw = (db: Database, { platformId, pendingContactEmail }: PlatformRow
 });
 
 /** Goes to the account's own address, to the old contact and to the new one. */
-const noticeOf = (db: Database, before: PlatformRow, newContact: string, now: number): Statement => {
+const recordContactNotice = (db: Database, before: PlatformRow, newContact: string, now: number): Statement => {
   const oldContact = before.adminContactEmail ?? before.email;
   const notice = { kind: "customer.contact_changed", data: { oldContact, newContact } } as const;
   return recordNotice(db, before, now, notice, [before.email, oldContact, newContact]);
 };
 
-const BY_LINK: Actor = { type: "system", id: "mailed_link" };
+const LINK_ACTOR: Actor = { type: "system", id: "mailed_link" };
 
 /** Makes the address that the link was mailed to the admin contact. */
 export async function confirmContact(call: PublicCall, link: LinkRow, before: PlatformRow) {
@@ -102,14 +107,14 @@ export async function confirmContact(call: PublicCall, link: LinkRow, before: Pl
       ...updatePlatform(db, before, { adminContactEmail: email, pendingContactEmail: null }, now),
       recordActivity(db, { platformId, environment: "sandbox" }, now, {
         action: "account.contact_confirmed",
-        actor: BY_LINK,
+        actor: LINK_ACTOR,
         subject: { type: "platform", id: platformId },
         changes: {
           admin_contact_email: { from: adminContactEmail, to: email },
           pending_admin_contact_email: { from: pendingContactEmail, to: null },
         },
       }),
-      noticeOf(db, before, email, now),
+      recordContactNotice(db, before, email, now),
     ],
     view,
     platformId,

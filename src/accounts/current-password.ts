@@ -1,14 +1,20 @@
 // Judges the current password wherever a session's call requires it again (CRED-25), or a mailed link is opened (ACC-10): a session or a link alone
 // cannot take over an account. Its failures count like those of log-ins.
 import type { PersonCaller, PublicCall, SessionCall } from "../call.ts";
-import { clientSubnet } from "../core/client-network.ts";
+import { toClientSubnet } from "../core/client-network.ts";
 import { fieldError, ServiceError } from "../core/errors.ts";
-import { beginAttempt, checkPresented, judge, refuseStranger, type Wrong } from "./attempts.ts";
+import {
+  beginAttempt,
+  checkPresentedPassword,
+  judgeAttempt,
+  type MarkFailed,
+  refuseStrangerNetwork,
+} from "./attempts.ts";
 
 /** `before`: the stored hash, which the commit guards on (`keepsPassword`). `hash`: the hash of the next password, if any. */
-type Proven = { readonly before: string; readonly hash: string | null };
+type ProvenPassword = { readonly before: string; readonly hash: string | null };
 
-type Asked = Pick<SessionCall | PublicCall, "deps" | "clientAddress" | "background">;
+type PasswordCall = Pick<SessionCall | PublicCall, "deps" | "clientAddress" | "background">;
 
 /**
  * Judges the proof of a session's person as one attempt.
@@ -17,12 +23,12 @@ type Asked = Pick<SessionCall | PublicCall, "deps" | "clientAddress" | "backgrou
 export async function judgePerson<T>(
   call: SessionCall,
   { actor, network }: PersonCaller,
-  judgement: (wrong: Wrong) => Promise<T>,
+  judgement: (wrong: MarkFailed) => Promise<T>,
 ): Promise<T> {
   const { deps, clientAddress, background } = call;
   const attempt = await beginAttempt(deps, clientAddress, actor.id);
-  return judge(attempt, background, async (wrong) => {
-    refuseStranger(attempt, network === clientSubnet(clientAddress));
+  return judgeAttempt(attempt, background, async (wrong) => {
+    refuseStrangerNetwork(attempt, network === toClientSubnet(clientAddress));
     return judgement(wrong);
   });
 }
@@ -37,7 +43,7 @@ export const requireCurrentPassword = (
   stored: string | null,
   password: string,
   next?: string,
-): Promise<Proven> =>
+): Promise<ProvenPassword> =>
   judgePerson(call, caller, (wrong) => judgePassword(call, wrong, stored, password, "current_password", next));
 
 /** Like `requireCurrentPassword`, for a mailed link. The link proves the address, so every network counts as known. */
@@ -46,21 +52,21 @@ export async function requirePasswordOf(
   email: string,
   stored: string | null,
   password: string,
-): Promise<Proven> {
+): Promise<ProvenPassword> {
   const attempt = await beginAttempt(call.deps, call.clientAddress, email);
-  return judge(attempt, call.background, (wrong) => judgePassword(call, wrong, stored, password, "password"));
+  return judgeAttempt(attempt, call.background, (wrong) => judgePassword(call, wrong, stored, password, "password"));
 }
 
 /** `field`: the name of the password in the body. */
 export async function judgePassword(
-  { deps }: Pick<Asked, "deps">,
-  wrong: Wrong,
+  { deps }: Pick<PasswordCall, "deps">,
+  wrong: MarkFailed,
   stored: string | null,
   password: string,
   field: string,
   next?: string,
-): Promise<Proven> {
-  const { matches, hash } = await checkPresented(deps, wrong, password, stored, () => next ?? null);
+): Promise<ProvenPassword> {
+  const { matches, hash } = await checkPresentedPassword(deps, wrong, password, stored, () => next ?? null);
   if (matches && stored !== null) return { before: stored, hash };
   const fault = fieldError(field, "current_password_invalid", "Must be the account's password.");
   throw wrong(new ServiceError("current_password_invalid", { field_errors: [fault] }));

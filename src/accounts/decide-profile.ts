@@ -10,9 +10,9 @@ import { recordOperatorEntry } from "../journal/operator-log.ts";
 import { followProfile, followReads } from "./follow-profile.ts";
 import { findCurrentKeys } from "./key-store.ts";
 import { toPlatformView, toReviewView } from "./profile.ts";
-import { IDENTITY, IDENTITY_MEMBERS, shownProposal } from "./propose-profile.ts";
+import { IDENTITY, IDENTITY_MEMBERS, toProposalView } from "./propose-profile.ts";
 import type { DecisionInput } from "./review-schema.ts";
-import { reviewedOf } from "./reviewed.ts";
+import { toReviewedProfile } from "./reviewed.ts";
 import { findPlatform, updatePlatform } from "./store.ts";
 
 export async function decideProfile(call: OperatorCall, platformId: string, input: DecisionInput) {
@@ -29,8 +29,8 @@ export async function decideProfile(call: OperatorCall, platformId: string, inpu
     ...followReads(deps, platformId, true),
   });
   if (!before) throw new ServiceError("not_found");
-  const proposal = decidable(before, input);
-  const approved = decision === "approve" ? approve(before, proposal) : { set: {}, changes: {} };
+  const proposal = requireProposal(before, input);
+  const approved = decision === "approve" ? toApprovedProfile(before, proposal) : { set: {}, changes: {} };
   const set = { ...approved.set, pendingProfile: null };
   const after: PlatformRow = { ...before, ...set };
   const tenant = await followProfile(deps, before, after, { ...found, actor }, now);
@@ -45,13 +45,13 @@ export async function decideProfile(call: OperatorCall, platformId: string, inpu
         action: "account.profile_decided",
         actor,
         subject,
-        changes: { ...approved.changes, pending_profile: { from: shownProposal(proposal), to: null } },
+        changes: { ...approved.changes, pending_profile: { from: toProposalView(proposal), to: null } },
       }),
       recordOperatorEntry(db, actor, now, {
         action: "platform.profile_decided",
         subject,
         platformId,
-        detail: { decision, ...(reason !== null && { reason }), proposal: shownProposal(proposal) },
+        detail: { decision, ...(reason !== null && { reason }), proposal: toProposalView(proposal) },
       }),
       ...keys.map(({ environment }) =>
         recordEvent(db, { platformId, environment }, now, {
@@ -68,7 +68,7 @@ export async function decideProfile(call: OperatorCall, platformId: string, inpu
 }
 
 /** A proposal may be replaced while an operator looks at it: a decision with `proposed_at` counts for that proposal only. */
-function decidable({ status, pendingProfile }: PlatformRow, { proposed_at }: DecisionInput): PendingProfile {
+function requireProposal({ status, pendingProfile }: PlatformRow, { proposed_at }: DecisionInput): PendingProfile {
   if (pendingProfile === null || status === "CLOSED") {
     throw new ServiceError("invalid_status", { message: "The account has not proposed a profile change." });
   }
@@ -80,7 +80,7 @@ function decidable({ status, pendingProfile }: PlatformRow, { proposed_at }: Dec
 }
 
 /** The members that the approval changes, and the newly approved profile. */
-function approve(before: PlatformRow, proposal: PendingProfile) {
+function toApprovedProfile(before: PlatformRow, proposal: PendingProfile) {
   const proposed = IDENTITY_MEMBERS.filter((member) => proposal[member] !== undefined);
   const members: Partial<PlatformRow> = Object.fromEntries(
     proposed.map((member) => [IDENTITY[member], proposal[member]]),
@@ -88,5 +88,5 @@ function approve(before: PlatformRow, proposal: PendingProfile) {
   const changes: Changes = Object.fromEntries(
     proposed.map((member) => [member, { from: before[IDENTITY[member]], to: proposal[member] }]),
   );
-  return { set: { ...members, reviewed: reviewedOf({ ...before, ...members }) }, changes };
+  return { set: { ...members, reviewed: toReviewedProfile({ ...before, ...members }) }, changes };
 }

@@ -1,5 +1,5 @@
 // The operator's decision on an account in review (ACC-21). If two decisions race, one counts.
-import { type OperatorCall, type Precheck, precheckKnown } from "../call.ts";
+import { type OperatorCall, type Precheck, precheckExists } from "../call.ts";
 import { ServiceError } from "../core/errors.ts";
 import { move } from "../core/machine.ts";
 import type { Actor, Tier } from "../core/vocabulary.ts";
@@ -13,9 +13,9 @@ import type { Attested } from "../standing/attest.ts";
 import { attestTenant, maxExpiry, tenantReads } from "./attest.ts";
 import { findCurrentKeys } from "./key-store.ts";
 import { toPlatformView, toReviewView } from "./profile.ts";
-import { shownProposal } from "./propose-profile.ts";
+import { toProposalView } from "./propose-profile.ts";
 import type { DecisionInput } from "./review-schema.ts";
-import { currentDocuments, reviewedOf } from "./reviewed.ts";
+import { currentDocuments, toReviewedProfile } from "./reviewed.ts";
 import { platformMachine } from "./states.ts";
 import { findPlatform, updatePlatform } from "./store.ts";
 
@@ -29,7 +29,7 @@ export async function getReview(call: OperatorCall, platformId: string) {
 
 /** The precheck that the account exists. */
 export const precheckAccount = (call: OperatorCall, platformId: string): Precheck =>
-  precheckKnown(findPlatform(call.db, platformId));
+  precheckExists(findPlatform(call.db, platformId));
 
 export async function decideVerification(call: OperatorCall, platformId: string, input: DecisionInput) {
   const { db, deps, actor } = call;
@@ -44,7 +44,7 @@ export async function decideVerification(call: OperatorCall, platformId: string,
   if (!before) throw new ServiceError("not_found");
   const moved = move(platformMachine, before.status, decision);
   const tier = decision === "approve" ? (input.accreditation_tier ?? DEFAULT_TIER) : before.accreditationTier;
-  const reviewed = decision === "approve" ? reviewedOf(before) : before.reviewed;
+  const reviewed = decision === "approve" ? toReviewedProfile(before) : before.reviewed;
   // A rejection makes the profile freely editable again, so it ends a pending proposal.
   const pendingProfile = decision === "approve" ? before.pendingProfile : null;
   const set = { decision, decisionReason: reason, decidedAt: now, accreditationTier: tier, reviewed, pendingProfile };
@@ -55,9 +55,9 @@ export async function decideVerification(call: OperatorCall, platformId: string,
     platform_status: { from: moved.from, to: moved.to },
     ...(tier !== before.accreditationTier && { accreditation_tier: { from: before.accreditationTier, to: tier } }),
     ...(pendingProfile !== before.pendingProfile && {
-      pending_profile: { from: shownProposal(before.pendingProfile), to: null },
+      pending_profile: { from: toProposalView(before.pendingProfile), to: null },
     }),
-    ...changesOf(attested),
+    ...toPrincipalChanges(attested),
   };
   const view = toReviewView(after);
   await call.commit(
@@ -79,16 +79,16 @@ export async function decideVerification(call: OperatorCall, platformId: string,
 }
 
 /** The changes of the tenant principal, for the account's entry. */
-function changesOf(attested: Attested | null): Changes {
+function toPrincipalChanges(attested: Attested | null): Changes {
   if (attested === null) return {};
   const { status, ...changes } = attested.changes;
   return { ...changes, ...(status && { principal_status: status }) };
 }
 
-type Decided = { readonly actor: Actor; readonly changes: Changes; readonly now: number };
+type DecisionRecord = { readonly actor: Actor; readonly changes: Changes; readonly now: number };
 
 /** Records the decision in both logs and as a notice. */
-function recordDecision(db: Database, after: PlatformRow, { actor, changes, now }: Decided): Statement[] {
+function recordDecision(db: Database, after: PlatformRow, { actor, changes, now }: DecisionRecord): Statement[] {
   const { platformId, decision, decisionReason, accreditationTier } = after;
   const subject = { type: "platform", id: platformId };
   const detail = {

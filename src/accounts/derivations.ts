@@ -4,56 +4,56 @@
 import crypto, { randomBytes, timingSafeEqual } from "node:crypto";
 import type { PasswordCost } from "../context.ts";
 import { decodeBase64Url, encodeBase64Url } from "../core/encoding.ts";
-import { turnsOf } from "../core/turns.ts";
+import { limitTurns } from "../core/turns.ts";
 
-const CURRENT: PasswordCost = { N: 2 ** 14, r: 8, p: 5 };
+const CURRENT_COST: PasswordCost = { N: 2 ** 14, r: 8, p: 5 };
 const SALT_BYTES = 16;
 const HASH_BYTES = 32;
 /** By default Node refuses to derive with more than 32 MiB; the parameters need 128 · N · r bytes. */
 const MEMORY_FACTOR = 256;
 
 /** A derivation blocks the isolate: after each one it serves other requests for twice as long as the derivation took. */
-const inTurn = turnsOf(
+const runInTurn = limitTurns(
   { atOnce: 1, inAll: 1, patienceSeconds: 10, leaseSeconds: 30, rest: 2 },
   // Measures durations, so it must not be a clock that can be set.
   { now: () => performance.now(), wait: (ms) => scheduler.wait(ms) },
 );
 
 /** `scrypt$N$r$p$salt$hash`, salt and hash in base64url. */
-export const hashPassword = (password: string, cost = CURRENT): Promise<string> =>
-  inTurn("scrypt", () => newHash(password, cost));
+export const hashPassword = (password: string, cost = CURRENT_COST): Promise<string> =>
+  runInTurn("scrypt", () => deriveNewHash(password, cost));
 
-async function newHash(password: string, cost: PasswordCost): Promise<string> {
+async function deriveNewHash(password: string, cost: PasswordCost): Promise<string> {
   const salt = randomBytes(SALT_BYTES);
-  return format(cost, salt, await derive(password, salt, cost));
+  return formatHash(cost, salt, await deriveScrypt(password, salt, cost));
 }
 
-const format = ({ N, r, p }: PasswordCost, salt: Uint8Array, hash: Uint8Array): string =>
+const formatHash = ({ N, r, p }: PasswordCost, salt: Uint8Array, hash: Uint8Array): string =>
   ["scrypt", N, r, p, encodeBase64Url(salt), encodeBase64Url(hash)].join("$");
 
 /** An unknown address is compared with this hash, so that it costs the same as a known one. */
-const hashOfNobody = (cost: PasswordCost): string =>
-  format(cost, new Uint8Array(SALT_BYTES), new Uint8Array(HASH_BYTES));
+const hashOfUnknownAddress = (cost: PasswordCost): string =>
+  formatHash(cost, new Uint8Array(SALT_BYTES), new Uint8Array(HASH_BYTES));
 
 /** `hash`: the hash to store from now on, if any. */
-export type Checked = { readonly matches: boolean; readonly hash: string | null };
+export type PasswordCheck = { readonly matches: boolean; readonly hash: string | null };
 /** Names the password to store once the presented one matches. `outdated`: the stored hash was made with other parameters than the current ones. */
-export type Next = (outdated: boolean) => string | null;
+export type ChooseNextPassword = (outdated: boolean) => string | null;
 
 /** `stored` is null for an unknown address. Both derivations share one turn, so that a caller waits once. */
 export const checkPassword = (
   password: string,
   stored: string | null,
-  cost = CURRENT,
-  next: Next = () => null,
-): Promise<Checked> =>
-  inTurn("scrypt", async () => {
-    const { parameters, salt, hash } = parseHash(stored ?? hashOfNobody(cost));
-    const derived = await derive(password, salt, parameters);
+  cost = CURRENT_COST,
+  next: ChooseNextPassword = () => null,
+): Promise<PasswordCheck> =>
+  runInTurn("scrypt", async () => {
+    const { parameters, salt, hash } = parseHash(stored ?? hashOfUnknownAddress(cost));
+    const derived = await deriveScrypt(password, salt, parameters);
     if (!timingSafeEqual(derived, hash) || stored === null) return { matches: false, hash: null };
     const { N, r, p } = parameters;
     const wanted = next(N !== cost.N || r !== cost.r || p !== cost.p);
-    return { matches: true, hash: wanted === null ? null : await newHash(wanted, cost) };
+    return { matches: true, hash: wanted === null ? null : await deriveNewHash(wanted, cost) };
   });
 
 function parseHash(stored: string) {
@@ -65,7 +65,7 @@ function parseHash(stored: string) {
 
 // ---- Derivations -------------------------------------------------------------------------------------------------------
 
-const derive = (password: string, salt: Uint8Array, { N, r, p }: PasswordCost): Promise<Uint8Array> =>
+const deriveScrypt = (password: string, salt: Uint8Array, { N, r, p }: PasswordCost): Promise<Uint8Array> =>
   new Promise((resolve, reject) => {
     const options = { N, r, p, maxmem: MEMORY_FACTOR * N * r };
     // Normalises the text: an accent typed as one character or as two is the same password.

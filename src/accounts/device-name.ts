@@ -1,7 +1,7 @@
 // Names the network and the device of a log-in (CRED-27). A User-Agent may contain any text, so only a word of the tables or a short ASCII product
 // name is stored.
 import type { PublicCall } from "../call.ts";
-import { clientSubnet } from "../core/client-network.ts";
+import { toClientSubnet } from "../core/client-network.ts";
 
 /** The mark in the text, and the name. The first match counts, because most browsers also name others. */
 const BROWSERS = [
@@ -26,9 +26,9 @@ const SYSTEMS = [
 /** The first product of a client that is not a browser, without its version. */
 const PRODUCT = /^[A-Za-z0-9._-]{1,40}/;
 
-export const placeOf = ({ clientAddress, userAgent }: Pick<PublicCall, "clientAddress" | "userAgent">) => ({
+export const toLogInPlace = ({ clientAddress, userAgent }: Pick<PublicCall, "clientAddress" | "userAgent">) => ({
   device: deviceName(userAgent),
-  network: clientSubnet(clientAddress),
+  network: toClientSubnet(clientAddress),
 });
 
 export function deviceName(userAgent: string): string {

@@ -51,7 +51,7 @@ function fileNameFault(name: string): string | null {
 
 // ---- The place of a file -------------------------------------------------------------------------------------------------
 
-const keyOf = (platformId: string, documentId: string): string => `${platformId}/${documentId}`;
+const toFileKey = (platformId: string, documentId: string): string => `${platformId}/${documentId}`;
 
 /** R2 refuses bytes with another SHA-256. */
 export async function putFile(
@@ -59,14 +59,14 @@ export async function putFile(
   { platformId, documentId, mediaType }: { platformId: string; documentId: string; mediaType: MediaType },
   { bytes, sha256 }: UploadedFile,
 ): Promise<void> {
-  await DOCUMENTS.put(keyOf(platformId, documentId), bytes, { sha256, httpMetadata: { contentType: mediaType } });
+  await DOCUMENTS.put(toFileKey(platformId, documentId), bytes, { sha256, httpMetadata: { contentType: mediaType } });
 }
 
 export const openFile = async (
   { DOCUMENTS }: Env,
   platformId: string,
   documentId: string,
-): Promise<ReadableStream<Uint8Array> | null> => (await DOCUMENTS.get(keyOf(platformId, documentId)))?.body ?? null;
+): Promise<ReadableStream<Uint8Array> | null> => (await DOCUMENTS.get(toFileKey(platformId, documentId)))?.body ?? null;
 
 /** A stored file. `documentId` comes from its key. */
 export type StoredFile = { readonly key: string; readonly documentId: string; readonly storedAt: number };

@@ -1,18 +1,18 @@
 // Documents of the review (ACC-20). The file is stored first, then its row with the log entry: a crash in between leaves a file that no caller can
 // see and that the sweep removes (sweep-documents.ts), never a document without its file.
-import { askedPage, type OperatorCall, type Precheck, precheckKnown, type SessionCall } from "../call.ts";
+import { type OperatorCall, type Precheck, precheckExists, readPage, type SessionCall } from "../call.ts";
 import { toIso } from "../core/clock.ts";
 import { fieldError, ServiceError, validationError } from "../core/errors.ts";
 import { newId } from "../core/ids.ts";
 import { DAY_MS, DOCUMENTS_PER_DAY, SECOND_MS, SUPPORTING_DOCUMENTS_MAX } from "../core/limits.ts";
-import { listingOf, toPage } from "../core/page.ts";
+import { hashListing, toPage } from "../core/page.ts";
 import type { DocumentRow } from "../db/tables/accounts.ts";
 import { recordActivity } from "../journal/activity.ts";
 import { precheckAccount } from "./decide.ts";
 import { mediaTypeOf, putFile } from "./document-file.ts";
 import type { DocumentInput } from "./document-schema.ts";
 import { findDocument, insertDocument, listDocuments, supersedeDocument } from "./document-store.ts";
-import { findPlatform, noteDocument, submittedOn } from "./store.ts";
+import { countSubmittedOn, findPlatform, recordDocument } from "./store.ts";
 
 export async function submitDocument(call: SessionCall, { type, file }: DocumentInput) {
   const { db, deps, environment } = call;
@@ -21,9 +21,9 @@ export async function submitDocument(call: SessionCall, { type, file }: Document
   const { caller, platform } = await call.read({ platform: findPlatform(db, call.tenant.platformId) });
   const mediaType = mediaTypeOf(file.bytes);
   if (!platform || mediaType === null) throw new Error("unreachable: the credential and the schema have judged these");
-  if (submittedOn(platform, now) >= DOCUMENTS_PER_DAY) throw tooOften(DAY_MS - (now % DAY_MS));
+  if (countSubmittedOn(platform, now) >= DOCUMENTS_PER_DAY) throw tooManyToday(DAY_MS - (now % DAY_MS));
   const { platformId, documents: current } = platform;
-  if (type === "supporting" && (current.supporting ?? 0) >= SUPPORTING_DOCUMENTS_MAX) throw tooMany();
+  if (type === "supporting" && (current.supporting ?? 0) >= SUPPORTING_DOCUMENTS_MAX) throw tooManySupporting();
   const row: DocumentRow = {
     documentId: newId("doc", now),
     platformId,
@@ -41,7 +41,7 @@ export async function submitDocument(call: SessionCall, { type, file }: Document
     [
       ...(type === "supporting" ? [] : [supersedeDocument(db, { platformId, type })]),
       insertDocument(db, row),
-      ...noteDocument(db, row, now),
+      ...recordDocument(db, row, now),
       recordActivity(db, { platformId, environment }, now, {
         action: "account.document_submitted",
         actor: caller.actor,
@@ -53,23 +53,23 @@ export async function submitDocument(call: SessionCall, { type, file }: Document
   return view;
 }
 
-function tooOften(waitMs: number): ServiceError {
+function tooManyToday(waitMs: number): ServiceError {
   const message = `An account can submit at most ${DOCUMENTS_PER_DAY} documents a day.`;
   const headers = { "Retry-After": String(Math.ceil(waitMs / SECOND_MS)) };
   return new ServiceError("rate_limited", { message, headers });
 }
 
-const tooMany = () => {
+const tooManySupporting = () => {
   const message = `An account can have at most ${SUPPORTING_DOCUMENTS_MAX} supporting documents.`;
   return validationError([fieldError("type", "invalid_value", message)]);
 };
 
-type Query = { readonly limit: number; readonly cursor?: string | undefined };
+type DocumentQuery = { readonly limit: number; readonly cursor?: string | undefined };
 
-export async function getDocuments(call: SessionCall, query: Query) {
-  const page = await askedPage(call, query, listingOf("documents", [], {}));
+export async function getDocuments(call: SessionCall, query: DocumentQuery) {
+  const page = await readPage(call, query, hashListing("documents", [], {}));
   const { rows } = await call.read({ rows: listDocuments(call.db, call.tenant.platformId, page) });
-  return toPage(rows, page, positionOf, toDocumentView);
+  return toPage(rows, page, toDocumentPosition, toDocumentView);
 }
 
 export async function getDocument(call: SessionCall, documentId: string) {
@@ -80,15 +80,15 @@ export async function getDocument(call: SessionCall, documentId: string) {
 
 /** The precheck that the document exists. */
 export const precheckDocument = (call: SessionCall, documentId: string): Precheck =>
-  precheckKnown(findDocument(call.db, call.tenant.platformId, documentId));
+  precheckExists(findDocument(call.db, call.tenant.platformId, documentId));
 
 /** For the operator: the documents of one account. */
-export async function getDocumentsOf(call: OperatorCall, platformId: string, query: Query) {
+export async function getDocumentsOf(call: OperatorCall, platformId: string, query: DocumentQuery) {
   const { db } = call;
-  const page = await askedPage(
+  const page = await readPage(
     call,
     query,
-    listingOf("documents", [platformId], {}),
+    hashListing("documents", [platformId], {}),
     precheckAccount(call, platformId),
   );
   const { platform, rows } = await call.read({
@@ -96,10 +96,10 @@ export async function getDocumentsOf(call: OperatorCall, platformId: string, que
     rows: listDocuments(db, platformId, page),
   });
   if (!platform) throw new ServiceError("not_found");
-  return toPage(rows, page, positionOf, toDocumentView);
+  return toPage(rows, page, toDocumentPosition, toDocumentView);
 }
 
-const positionOf = (row: DocumentRow) => ({ at: row.createdAt, id: row.documentId });
+const toDocumentPosition = (row: DocumentRow) => ({ at: row.createdAt, id: row.documentId });
 
 export const toDocumentView = (row: DocumentRow) => ({
   document_id: row.documentId,

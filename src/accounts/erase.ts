@@ -3,7 +3,7 @@
 
 import { commitAll } from "../commit.ts";
 import type { Deps, Env } from "../context.ts";
-import { FIRST } from "../core/due.ts";
+import { BEFORE_FIRST_DUE } from "../core/due.ts";
 import { DAY_MS, RETENTION_YEAR_DAYS } from "../core/limits.ts";
 import { memoizeBy } from "../core/memo.ts";
 import { readBatch } from "../db/batch.ts";
@@ -36,7 +36,7 @@ export const eraseClosedAccounts: EachJob = {
   // An account is due from the end of its retention.
   find: async ({ db, env, clock }, after, limit) => {
     const kept = retentionMs(env);
-    const closed = after === null ? FIRST : { at: after.at - kept, id: after.id };
+    const closed = after === null ? BEFORE_FIRST_DUE : { at: after.at - kept, id: after.id };
     const { due } = await readBatch(db, { due: findAccountsToErase(db, clock.now() - kept, closed, limit) });
     return due.map(({ at, id }) => ({ at: at + kept, id }));
   },

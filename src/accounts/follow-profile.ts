@@ -1,7 +1,7 @@
 // The tenant principal follows the name and the country of the profile, and so do the documents of its agents (ACC-6, ACC-19).
 import type { Deps } from "../context.ts";
 import type { Actor } from "../core/vocabulary.ts";
-import { type Database, present, type ReadResults, type Statement } from "../db/batch.ts";
+import { type Database, dropAbsentReads, type ReadResults, type Statement } from "../db/batch.ts";
 import type { PlatformRow } from "../db/tables/accounts.ts";
 import type { PrincipalRow } from "../db/tables/principals.ts";
 import { findPrincipalById, renamePrincipal } from "../principals/store.ts";
@@ -13,34 +13,34 @@ import { tenantPrincipalOf } from "./store.ts";
 export function followReads(deps: Deps, platformId: Parameters<typeof tenantPrincipalOf>[0], mayChange: boolean) {
   const principalId = tenantPrincipalOf(platformId);
   const { agents } = mayChange ? restateReads(deps, principalId) : { agents: null };
-  return present({ principal: mayChange ? findPrincipalById(deps.db, principalId) : null, agents });
+  return dropAbsentReads({ principal: mayChange ? findPrincipalById(deps.db, principalId) : null, agents });
 }
 
-type Found = Partial<ReadResults<ReturnType<typeof followReads>>> & { readonly actor: Actor };
+type FollowFacts = Partial<ReadResults<ReturnType<typeof followReads>>> & { readonly actor: Actor };
 
-type Followed = {
+type ProfileFollowUp = {
   readonly created: string | null;
   readonly statements: Statement[];
   /** Restates further agents, after the commit. */
   readonly rest: () => Promise<void>;
 };
-const UNMOVED: Followed = { created: null, statements: [], rest: async () => undefined };
+const NOTHING_TO_FOLLOW: ProfileFollowUp = { created: null, statements: [], rest: async () => undefined };
 
 /** Creates the tenant principal once its name and country are known, and copies later changes to it and to its agents. */
 export async function followProfile(
   deps: Deps & { readonly db: Database },
   before: PlatformRow,
   { legalName, country }: PlatformRow,
-  { principal, agents = [], actor }: Found,
+  { principal, agents = [], actor }: FollowFacts,
   now: number,
-): Promise<Followed> {
-  if (legalName === null || country === null) return UNMOVED;
+): Promise<ProfileFollowUp> {
+  if (legalName === null || country === null) return NOTHING_TO_FOLLOW;
   const person: LegalPerson = { legalName, country };
   if (before.tenantPrincipalId === null) {
     const { principalId, statements } = createTenantPrincipal(deps.db, before.platformId, person, actor, now);
-    return { ...UNMOVED, created: principalId, statements };
+    return { ...NOTHING_TO_FOLLOW, created: principalId, statements };
   }
-  if (!principal || (principal.legalName === legalName && principal.country === country)) return UNMOVED;
+  if (!principal || (principal.legalName === legalName && principal.country === country)) return NOTHING_TO_FOLLOW;
   const renamed: PrincipalRow = { ...principal, ...person, updatedAt: Math.max(now, principal.updatedAt + 1) };
   const { statements, rest } = await restateAgents(deps, renamed, { agents }, now);
   return { created: null, statements: [...renamePrincipal(deps.db, principal, renamed), ...statements], rest };

@@ -1,6 +1,6 @@
 // Routes of promotion and of management keys (ACC-16, ACC-17).
 import { route } from "../http/route.ts";
-import { validFields } from "../http/schemas.ts";
+import { pickValidFields } from "../http/schemas.ts";
 import { rotationInput } from "./key-schema.ts";
 import { getKeys, precheckRotation, rotateKey } from "./keys.ts";
 import { precheckPromotion, promotePlatform } from "./promote.ts";
@@ -35,7 +35,7 @@ export const keyRoutes = [
     unpromoted: true,
     endsKey: true,
     body: rotationInput,
-    precheck: (call, { body }) => precheckRotation(call, validFields(rotationInput, body)),
+    precheck: (call, { body }) => precheckRotation(call, pickValidFields(rotationInput, body)),
     status: 200,
     errors: ["forbidden", "key_not_provisioned"],
     idempotency: "secret",

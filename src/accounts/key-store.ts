@@ -1,15 +1,15 @@
 // Store of management keys.
 import { and, eq, gt, isNotNull, isNull, lte, or, type SQL, sql } from "drizzle-orm";
-import type { InProduction } from "../core/production.ts";
+import type { ProductionFacts } from "../core/production.ts";
 import type { Environment, Tier } from "../core/vocabulary.ts";
 import type { VolumeMarks } from "../core/volume.ts";
 import { type Database, guard, mustChange, type Read, read, readAll, readOne, type Statement } from "../db/batch.ts";
 import { compileOnce } from "../db/compiled.ts";
-import { countEnded, type Ended, type Ending, isEnded } from "../db/ended.ts";
+import { countEnded, type EndedCount, type EndingTable, isEnded } from "../db/ended.ts";
 import { type KeyRow, managementKeys, platforms } from "../db/tables/accounts.ts";
 import { IS_OPEN } from "./store.ts";
 
-export type KeyOwner = InProduction & {
+export type KeyOwner = ProductionFacts & {
   readonly platformId: string;
   readonly environment: Environment;
   readonly keyPrefix: string;
@@ -22,9 +22,9 @@ export type KeyOwner = InProduction & {
 
 /** Finds the owner of the presented key and the key's end: a read of every management call (CRED-8). */
 export const findKeyOwner = (db: Database, keyHash: string): Read<KeyOwner | null> =>
-  readOne(keyOwnerByHash(db, { keyHash }));
+  readOne(selectKeyOwner(db, { keyHash }));
 
-const keyOwnerByHash = compileOnce((db) =>
+const selectKeyOwner = compileOnce((db) =>
   db
     .select({
       platformId: managementKeys.platformId,
@@ -44,14 +44,14 @@ const keyOwnerByHash = compileOnce((db) =>
 );
 
 /** The owner of a key as an expression, so that reads can be scoped before the owner is known. */
-export const ownerOf = (keyHash: string): SQL<string> =>
+export const ownerOfKey = (keyHash: string): SQL<string> =>
   sql<string>`(select platform_id from management_keys where key_hash = ${keyHash})`;
 
 /** Refuses a batch if the key's end has changed since the call was admitted, or the account was suspended or closed (CRED-12, ACC-25). */
-export const whileKey = (db: Database, keyHash: string, expiresAt: number | null): Statement =>
-  keyUnchanged(db, { keyHash, expiresAt });
+export const guardKey = (db: Database, keyHash: string, expiresAt: number | null): Statement =>
+  guardKeyUnchanged(db, { keyHash, expiresAt });
 
-const keyUnchanged = compileOnce((db) =>
+const guardKeyUnchanged = compileOnce((db) =>
   guard(
     db,
     sql`exists (select 1 from management_keys join platforms using (platform_id)
@@ -128,9 +128,10 @@ export const endKeys = (
 export const deleteKeys = (db: Database, platformId: string): Statement =>
   db.delete(managementKeys).where(eq(managementKeys.platformId, platformId));
 
-const ENDED: Ending = { table: managementKeys, key: managementKeys.keyHash, end: managementKeys.expiresAt };
+const ENDING_KEYS: EndingTable = { table: managementKeys, key: managementKeys.keyHash, end: managementKeys.expiresAt };
 
-export const countEndedKeys = (db: Database, by: number, most: number): Read<Ended> => countEnded(db, ENDED, by, most);
+export const countEndedKeys = (db: Database, by: number, most: number): Read<EndedCount> =>
+  countEnded(db, ENDING_KEYS, by, most);
 
 export const deleteEndedKeys = (db: Database, by: number, slice: number): Statement =>
-  db.delete(managementKeys).where(isEnded(ENDED, by, slice));
+  db.delete(managementKeys).where(isEnded(ENDING_KEYS, by, slice));

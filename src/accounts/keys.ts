@@ -37,7 +37,7 @@ type NewKey = {
   readonly notice: { readonly environment: Environment; readonly keyPrefix: string };
 };
 
-async function newKey({ env }: Deps, { platformId, environment }: Owner, now: number): Promise<NewKey> {
+async function drawManagementKey({ env }: Deps, { platformId, environment }: Owner, now: number): Promise<NewKey> {
   const { rawKey, keyPrefix, keyHash } = await generateManagementKey(environment, keyBrands(env));
   const stamps = { createdAt: now, expiresAt: null, lastUsedAt: null };
   return {
@@ -54,7 +54,7 @@ export async function issueKey(
   actor: Actor,
   now: number,
 ): Promise<Pick<NewKey, "view" | "notice"> & { readonly statements: Statement[] }> {
-  const { row, view, notice } = await newKey(deps, owner, now);
+  const { row, view, notice } = await drawManagementKey(deps, owner, now);
   const subject = { type: "api_key", id: row.keyId };
   const entry = { action: "api_key.issued", actor, subject } as const;
   return { view, notice, statements: [insertKey(deps.db, row), recordActivity(deps.db, owner, now, entry)] };
@@ -62,7 +62,7 @@ export async function issueKey(
 
 /** Always one page, because an account has few working keys. */
 export async function getKeys(call: ManagementCall) {
-  const { rows } = await call.read({ rows: findKeys(call.db, call.tenant.platformId, realTime(call)) });
+  const { rows } = await call.read({ rows: findKeys(call.db, call.tenant.platformId, readRealTime(call)) });
   return { data: rows.map(toKeyView), next_cursor: null, has_more: false };
 }
 
@@ -76,7 +76,7 @@ const toKeyView = (row: KeyRow) => ({
 });
 
 /** Keys end in real time, also while a test clock runs ahead (CRED-10). */
-const realTime = ({ deps }: ManagementCall): number => deps.clock.now();
+const readRealTime = ({ deps }: ManagementCall): number => deps.clock.now();
 
 /** A replaced key must not take the account over from the key that replaced it. */
 export function refuseInGrace({ inGrace }: ManagementCaller): void {
@@ -86,7 +86,7 @@ export function refuseInGrace({ inGrace }: ManagementCaller): void {
 }
 
 /** The current key rotates its own environment; a confirmed session rotates either. */
-function refuseOther(call: ManagementCall, caller: ManagementCaller, environment: Environment): void {
+function refuseForeignRotation(call: ManagementCall, caller: ManagementCaller, environment: Environment): void {
   refuseInGrace(caller);
   requireConfirmed(caller);
   const { actor } = caller;
@@ -98,27 +98,27 @@ function refuseOther(call: ManagementCall, caller: ManagementCaller, environment
 /** The precheck that the caller may rotate the named environment. */
 export const precheckRotation = (call: ManagementCall, { environment }: Partial<RotationInput>): Precheck =>
   precheck<Record<never, never>, ManagementCaller>({}, ({ caller }) => {
-    refuseOther(call, caller, environment ?? call.environment);
+    refuseForeignRotation(call, caller, environment ?? call.environment);
     return [];
   });
 
 export async function rotateKey(call: ManagementCall, { environment: named, grace_hours }: RotationInput) {
   const { db, deps, tenant } = call;
-  const now = realTime(call);
+  const now = readRealTime(call);
   const { caller, platform, keys } = await call.read({
     platform: findPlatform(db, tenant.platformId),
     keys: findCurrentKeys(db, tenant.platformId),
   });
   if (!platform) throw new ServiceError("invalid_credentials");
   const environment = named ?? call.environment;
-  refuseOther(call, caller, environment);
+  refuseForeignRotation(call, caller, environment);
   const current = keys.find((key) => key.environment === environment);
   if (environment === "production") requireProduction("rotate_key", caller);
   if (!current) throw new ServiceError("key_not_provisioned");
   const { platformId } = platform;
   const owner = { platformId, environment };
   const endsAt = now + grace_hours * HOUR_MS;
-  const { row, view: apiKey, notice } = await newKey(deps, owner, now);
+  const { row, view: apiKey, notice } = await drawManagementKey(deps, owner, now);
   const view = { api_key: apiKey, previous_key_expires_at: toIso(endsAt) };
   const object = { platform_id: platformId, ...toKeyView(row), previous_key_expires_at: toIso(endsAt) };
   await call.commit(

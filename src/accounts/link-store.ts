@@ -2,7 +2,7 @@
 import { and, desc, eq, gt, gte, inArray, isNull, ne, type SQL, sql } from "drizzle-orm";
 import { LINK_KINDS, type LinkKind } from "../core/vocabulary.ts";
 import { type Database, guard, mustChange, type Read, read, readOne, type Statement } from "../db/batch.ts";
-import { countEnded, type Ended, type Ending, isEnded } from "../db/ended.ts";
+import { countEnded, type EndedCount, type EndingTable, isEnded } from "../db/ended.ts";
 import { accountLinks, type LinkRow } from "../db/tables/accounts.ts";
 
 export const findLink = (db: Database, tokenHash: string): Read<LinkRow | null> =>
@@ -51,7 +51,7 @@ export const endLinks = (
 export const deleteLinks = (db: Database, platformId: string): Statement =>
   db.delete(accountLinks).where(eq(accountLinks.platformId, platformId));
 
-const since = (platformId: string | SQL<string>, kind: LinkKind, instant: number): SQL | undefined =>
+const mailedSince = (platformId: string | SQL<string>, kind: LinkKind, instant: number): SQL | undefined =>
   and(eq(accountLinks.platformId, platformId), eq(accountLinks.kind, kind), gt(accountLinks.createdAt, instant));
 
 /** The newest times, at most `most`, at which links of a kind were mailed since an instant. */
@@ -66,7 +66,7 @@ export const findMailTimes = (
     db
       .select({ createdAt: accountLinks.createdAt })
       .from(accountLinks)
-      .where(since(platformId, kind, instant))
+      .where(mailedSince(platformId, kind, instant))
       .orderBy(desc(accountLinks.createdAt))
       .limit(most),
     (rows) => rows.map(({ createdAt }) => createdAt),
@@ -94,7 +94,7 @@ export const countLinks = (db: Database, platformId: string, instant: number): R
  * Fails the batch (Conflict) unless exactly `times` links of a kind were mailed since an instant, so that only one of many simultaneous requests
  * succeeds.
  */
-export const mailedOnly = (
+export const guardMailedCount = (
   db: Database,
   platformId: string,
   kind: LinkKind,
@@ -107,12 +107,13 @@ export const mailedOnly = (
          where platform_id = ${platformId} and kind = ${kind} and created_at > ${instant}) = ${times}`,
   );
 
-export const deleteLinksOf = (db: Database, platformIds: SQL): Statement =>
+export const deleteLinksOfAccounts = (db: Database, platformIds: SQL): Statement =>
   db.delete(accountLinks).where(sql`${accountLinks.platformId} in ${platformIds}`);
 
-const ENDED: Ending = { table: accountLinks, key: accountLinks.tokenHash, end: accountLinks.expiresAt };
+const ENDING_LINKS: EndingTable = { table: accountLinks, key: accountLinks.tokenHash, end: accountLinks.expiresAt };
 
-export const countEndedLinks = (db: Database, by: number, most: number): Read<Ended> => countEnded(db, ENDED, by, most);
+export const countEndedLinks = (db: Database, by: number, most: number): Read<EndedCount> =>
+  countEnded(db, ENDING_LINKS, by, most);
 
 export const deleteEndedLinks = (db: Database, by: number, slice: number): Statement =>
-  db.delete(accountLinks).where(isEnded(ENDED, by, slice));
+  db.delete(accountLinks).where(isEnded(ENDING_LINKS, by, slice));

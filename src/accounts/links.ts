@@ -8,9 +8,9 @@ import type { LinkKind } from "../core/vocabulary.ts";
 import { commit, type Database, type Read, type Statement } from "../db/batch.ts";
 import type { LinkRow, PlatformRow } from "../db/tables/accounts.ts";
 import type { MailKind } from "../mail/kinds.ts";
-import { endLinks, findMailTimes, insertLink, mailedOnly } from "./link-store.ts";
+import { endLinks, findMailTimes, guardMailedCount, insertLink } from "./link-store.ts";
 import { countStrangerMail } from "./mail-bounds.ts";
-import { causeOf, mailTo } from "./mails.ts";
+import { sendMailTo, toLoggedCause } from "./mails.ts";
 import { ownerOfEmail } from "./store.ts";
 import { newLinkToken } from "./tokens.ts";
 
@@ -49,7 +49,7 @@ export async function createLink(
     ...{ email: to.email, isWithheld },
     statements: [insertLink(db, row), ...counted],
     send: async (deps) => {
-      if (!isWithheld) await mailTo(deps, to.email, MAILS[to.kind], { token, validHours: LINK_HOURS });
+      if (!isWithheld) await sendMailTo(deps, to.email, MAILS[to.kind], { token, validHours: LINK_HOURS });
     },
   };
 }
@@ -59,7 +59,7 @@ export async function sendLink(deps: Deps, { send }: NewLink): Promise<void> {
   try {
     await send(deps);
   } catch (thrown) {
-    console.error(JSON.stringify({ event: "mail_failed", message: causeOf(thrown) }));
+    console.error(JSON.stringify({ event: "mail_failed", message: toLoggedCause(thrown) }));
   }
 }
 
@@ -76,7 +76,7 @@ export const findRecentMails = (
 ): Read<MailTimes> => findMailTimes(db, platformId, kind, now - HOUR_MS, LINK_MAILS_PER_HOUR);
 
 /** The milliseconds until another link may be mailed: one a minute, and five an hour. */
-export function waitAfter(times: MailTimes, now: number): number {
+export function msUntilNextMail(times: MailTimes, now: number): number {
   const [newest] = times;
   const oldest = times[LINK_MAILS_PER_HOUR - 1];
   const rest = newest === undefined ? 0 : newest + LINK_REST_SECONDS * SECOND_MS - now;
@@ -86,7 +86,7 @@ export function waitAfter(times: MailTimes, now: number): number {
 
 /** @throws ServiceError `rate_limited` while no link may be mailed */
 export function refuseTooOften(times: MailTimes, now: number): void {
-  const wait = waitAfter(times, now);
+  const wait = msUntilNextMail(times, now);
   if (wait === 0) return;
   const message = "A link was mailed a moment ago, or five within an hour; wait before asking for the next.";
   throw new ServiceError("rate_limited", { message, headers: { "Retry-After": String(Math.ceil(wait / SECOND_MS)) } });
@@ -103,7 +103,7 @@ export const replaceLink = (
   times: MailTimes,
   now: number,
 ): Statement[] => [
-  mailedOnly(db, platformId, kind, now - HOUR_MS, times.length),
+  guardMailedCount(db, platformId, kind, now - HOUR_MS, times.length),
   endLinks(db, platformId, [kind], now, link.isWithheld ? { butTo: link.email } : {}),
   ...link.statements,
 ];
@@ -111,10 +111,10 @@ export const replaceLink = (
 // ---- Public requests -----------------------------------------------------------------------------------------------------
 
 /** The answer to any request for a mail, the same for every address. */
-export const ASKED = { status: "accepted" } as const;
+export const MAIL_ACCEPTED = { status: "accepted" } as const;
 
 /** The read for a mail to an address, the same for every address. */
-export const recentMailsTo = (db: Database, email: string, kind: LinkKind, now: number): Read<MailTimes> =>
+export const findRecentMailsTo = (db: Database, email: string, kind: LinkKind, now: number): Read<MailTimes> =>
   findRecentMails(db, ownerOfEmail(email), kind, now);
 
 /** Mails a link to the account's own address after the answer, so that the answer's time reveals nothing. */
@@ -125,7 +125,7 @@ export async function mailLink(
   times: MailTimes,
   now: number,
 ): Promise<void> {
-  if (waitAfter(times, now) > 0) return;
+  if (msUntilNextMail(times, now) > 0) return;
   const to = { platformId, kind, email };
   const link = await createLink(deps.db, to, now, { isOwner: status !== "EMAIL_PENDING" });
   try {

@@ -8,31 +8,37 @@ import { DAY_MS, SESSION_DAYS } from "../core/limits.ts";
 import type { PersonRow } from "../db/tables/accounts.ts";
 import { recordActivity } from "../journal/activity.ts";
 import { recordNotice } from "../journal/notices.ts";
-import { beginAttempt, checkPresented, judge, refuseStranger, type Wrong } from "./attempts.ts";
-import { placeOf } from "./device-name.ts";
+import {
+  beginAttempt,
+  checkPresentedPassword,
+  judgeAttempt,
+  type MarkFailed,
+  refuseStrangerNetwork,
+} from "./attempts.ts";
+import { toLogInPlace } from "./device-name.ts";
 import { findLogIn, type LogInAccount, updatePerson } from "./password-store.ts";
 import type { LogInInput } from "./session-schema.ts";
-import { findFamiliar, insertSession, noteDevice } from "./session-store.ts";
-import { ownerOfEmail, whileOpen } from "./store.ts";
+import { findKnownPlace, insertSession, recordDevice } from "./session-store.ts";
+import { guardOpenAccount, ownerOfEmail } from "./store.ts";
 import { newSessionToken, SESSION_CHALLENGE } from "./tokens.ts";
 import { hasTotp, useCode } from "./totp.ts";
 
 export async function logIn(call: PublicCall, { email, password, totp }: LogInInput) {
   const { db, deps, now } = call;
-  const place = placeOf(call);
+  const place = toLogInPlace(call);
   const attempting = beginAttempt(deps, call.clientAddress, email);
   // Awaited after the trip, which runs at the same time.
   attempting.catch(() => undefined);
   const { account, familiar } = await call.read({
     account: findLogIn(db, email),
-    familiar: findFamiliar(db, ownerOfEmail(email), place, now),
+    familiar: findKnownPlace(db, ownerOfEmail(email), place, now),
   });
   const attempt = await attempting;
-  const { person, set } = await judge(attempt, call.background, async (wrong) => {
-    refuseStranger(attempt, familiar.network);
+  const { person, set } = await judgeAttempt(attempt, call.background, async (wrong) => {
+    refuseStrangerNetwork(attempt, familiar.network);
     const renewed = (outdated: boolean) => (outdated ? password : null);
-    const { matches, hash } = await checkPresented(deps, wrong, password, account?.hash ?? null, renewed);
-    if (!account || !matches) throw wrong(refused("The address or the password is wrong."));
+    const { matches, hash } = await checkPresentedPassword(deps, wrong, password, account?.hash ?? null, renewed);
+    if (!account || !matches) throw wrong(logInRefusal("The address or the password is wrong."));
     if (account.status === "EMAIL_PENDING") throw new ServiceError("email_not_verified");
     if (account.status === "SUSPENDED") throw new ServiceError("account_suspended");
     const rehashed = hash === null ? {} : { hash, changedAt: now };
@@ -49,11 +55,11 @@ export async function logIn(call: PublicCall, { email, password, totp }: LogInIn
   };
   await call.commit(
     [
-      whileOpen(db, platformId),
+      guardOpenAccount(db, platformId),
       // Refuses a log-in whose password or TOTP was changed while it was judged.
       ...updatePerson(db, person, set),
       insertSession(db, { tokenHash, sessionId, platformId, ...place }, now),
-      noteDevice(db, platformId, place, now),
+      recordDevice(db, platformId, place, now),
       recordActivity(db, { platformId, environment: "sandbox" }, now, {
         action: "session.created",
         actor: { type: "dashboard_admin", id: person.email },
@@ -73,16 +79,16 @@ async function judgeCode(
   { deps, now }: PublicCall,
   person: LogInAccount,
   totp: string | undefined,
-  wrong: Wrong,
+  wrong: MarkFailed,
 ): Promise<Partial<PersonRow>> {
   if (!hasTotp(person)) return {};
-  if (totp === undefined) throw refused("A code is needed too: send totp.", "totp_required");
+  if (totp === undefined) throw logInRefusal("A code is needed too: send totp.", "totp_required");
   return useCode(deps.env, person, totp, now, () =>
-    wrong(refused("The code is wrong, or was used before.", "totp_invalid")),
+    wrong(logInRefusal("The code is wrong, or was used before.", "totp_invalid")),
   );
 }
 
-const refused = (message: string, type?: string): ServiceError =>
+const logInRefusal = (message: string, type?: string): ServiceError =>
   new ServiceError("invalid_credentials", {
     message,
     headers: { "WWW-Authenticate": SESSION_CHALLENGE },

@@ -1,15 +1,15 @@
 // Store of how many mails an address got in a period (ACC-31).
 import { type SQL, sql } from "drizzle-orm";
 import { type Database, guard, type Read, read, readAll, type Statement } from "../db/batch.ts";
-import { countEnded, type Ended, type Ending, isEnded } from "../db/ended.ts";
-import { inParts } from "../db/parts.ts";
+import { countEnded, type EndedCount, type EndingTable, isEnded } from "../db/ended.ts";
+import { splitIntoParts } from "../db/parts.ts";
 import { mailCounts } from "../db/tables/accounts.ts";
 
 export type MailCount = { readonly subjectHash: string; readonly mails: number };
 
 /** Adds mails to the counts of the day or hour that ends at an instant, once for each subject, and answers the new counts. */
-export const countMails = (db: Database, each: readonly MailCount[], endsAt: number): Read<readonly MailCount[]>[] =>
-  inParts(each.map(({ subjectHash, mails }) => [subjectHash, mails])).map((part) =>
+export const addMailCounts = (db: Database, each: readonly MailCount[], endsAt: number): Read<readonly MailCount[]>[] =>
+  splitIntoParts(each.map(({ subjectHash, mails }) => [subjectHash, mails])).map((part) =>
     readAll(
       db
         .insert(mailCounts)
@@ -22,17 +22,17 @@ export const countMails = (db: Database, each: readonly MailCount[], endsAt: num
     ),
   );
 
-const counted = (subjectHash: string, endsAt: number): SQL<number> =>
+const countedMails = (subjectHash: string, endsAt: number): SQL<number> =>
   sql<number>`coalesce((select mails from mail_counts where ends_at = ${endsAt} and subject_hash = ${subjectHash}), 0)`;
 
-export const hasRoom = (db: Database, subjectHash: string, endsAt: number, most: number): Read<boolean> =>
+export const isBelowLimit = (db: Database, subjectHash: string, endsAt: number, most: number): Read<boolean> =>
   read(
-    db.select({ mails: counted(subjectHash, endsAt).as("mails") }).from(sql`(select 1)`),
+    db.select({ mails: countedMails(subjectHash, endsAt).as("mails") }).from(sql`(select 1)`),
     ([row]) => (row?.mails ?? 0) < most,
   );
 
-/** Counts one mail more cheaply than `countMails`. Fails the batch (Conflict) if the count then exceeds `most`. */
-export const countMail = (db: Database, subjectHash: string, endsAt: number, most: number): Statement[] => [
+/** Counts one mail more cheaply than `addMailCounts`. Fails the batch (Conflict) if the count then exceeds `most`. */
+export const addMailCount = (db: Database, subjectHash: string, endsAt: number, most: number): Statement[] => [
   db
     .insert(mailCounts)
     .values({ subjectHash, endsAt, mails: 1 })
@@ -40,17 +40,17 @@ export const countMail = (db: Database, subjectHash: string, endsAt: number, mos
       target: [mailCounts.endsAt, mailCounts.subjectHash],
       set: { mails: sql`${mailCounts.mails} + 1` },
     }),
-  guard(db, sql`${counted(subjectHash, endsAt)} <= ${most}`),
+  guard(db, sql`${countedMails(subjectHash, endsAt)} <= ${most}`),
 ];
 
-const ENDED: Ending = {
+const ENDING_COUNTS: EndingTable = {
   table: mailCounts,
   key: [mailCounts.endsAt, mailCounts.subjectHash],
   end: mailCounts.endsAt,
 };
 
-export const countEndedCounts = (db: Database, by: number, most: number): Read<Ended> =>
-  countEnded(db, ENDED, by, most);
+export const countEndedCounts = (db: Database, by: number, most: number): Read<EndedCount> =>
+  countEnded(db, ENDING_COUNTS, by, most);
 
 export const deleteEndedCounts = (db: Database, by: number, slice: number): Statement =>
-  db.delete(mailCounts).where(isEnded(ENDED, by, slice));
+  db.delete(mailCounts).where(isEnded(ENDING_COUNTS, by, slice));

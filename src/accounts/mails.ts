@@ -4,7 +4,7 @@ import type { MailData, MailKind } from "../mail/kinds.ts";
 import { composeMail, sendMail } from "../mail/mail.ts";
 
 /** @throws what the binding throws: the mail is then not sent */
-export const mailTo = <K extends MailKind>(
+export const sendMailTo = <K extends MailKind>(
   { env, config }: Deps,
   to: string,
   kind: K,
@@ -13,4 +13,4 @@ export const mailTo = <K extends MailKind>(
   sendMail(env.MAIL, { name: config.operatorName, email: env.MAIL_FROM }, to, composeMail(kind, data, config));
 
 /** The cause for the log, without the address and the text of the mail. */
-export const causeOf = (thrown: unknown): string => (thrown instanceof Error ? thrown.name : "unknown");
+export const toLoggedCause = (thrown: unknown): string => (thrown instanceof Error ? thrown.name : "unknown");

@@ -5,7 +5,7 @@ import { encodeUtf8, sha256Hex } from "../core/encoding.ts";
 import { memoizeBy } from "../core/memo.ts";
 import { ENVIRONMENTS, type Environment } from "../core/vocabulary.ts";
 
-const WORD: Record<Environment, string> = { sandbox: "sandbox", production: "live" };
+const ENVIRONMENT_WORDS: Record<Environment, string> = { sandbox: "sandbox", production: "live" };
 /** No underscore, because it separates the parts of a key. */
 const BRAND_PATTERN = /^[a-z][a-z0-9-]{0,31}$/;
 const BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
@@ -33,24 +33,24 @@ export function parseKeyBrands(list: string): KeyBrands {
 }
 
 export async function generateManagementKey(environment: Environment, brands: KeyBrands): Promise<NewKey> {
-  const secret = base62(crypto.getRandomValues(new Uint8Array(32)), SECRET_CHARS);
-  const body = prefixOf(brands[0], environment) + secret;
-  const rawKey = body + checksum(body);
+  const secret = encodeBase62(crypto.getRandomValues(new Uint8Array(32)), SECRET_CHARS);
+  const body = toKeyPrefix(brands[0], environment) + secret;
+  const rawKey = body + computeChecksum(body);
   return { rawKey, keyPrefix: keyPrefixOf(rawKey), keyHash: await sha256Hex(rawKey) };
 }
 
 /** The environment of a well-formed key of one of the brands, without a look-up; null for everything else. */
 export function parseManagementKey(rawKey: string, brands: KeyBrands): Environment | null {
   const prefix = rawKey.slice(0, -RANDOM_CHARS);
-  const environment = ENVIRONMENTS.find((one) => brands.some((brand) => prefixOf(brand, one) === prefix));
+  const environment = ENVIRONMENTS.find((one) => brands.some((brand) => toKeyPrefix(brand, one) === prefix));
   if (environment === undefined || !/^[0-9A-Za-z]+$/.test(rawKey.slice(-RANDOM_CHARS))) return null;
   const body = rawKey.slice(0, -CHECKSUM_CHARS);
-  return checksum(body) === rawKey.slice(-CHECKSUM_CHARS) ? environment : null;
+  return computeChecksum(body) === rawKey.slice(-CHECKSUM_CHARS) ? environment : null;
 }
 
 /** Describes the form of a text that `parseManagementKey` refuses, and never whether such a key exists (CRED-9). */
-export function keyFault(rawKey: string, brands: KeyBrands): string {
-  const prefixes = brands.flatMap((brand) => ENVIRONMENTS.map((environment) => prefixOf(brand, environment)));
+export function describeKeyFault(rawKey: string, brands: KeyBrands): string {
+  const prefixes = brands.flatMap((brand) => ENVIRONMENTS.map((environment) => toKeyPrefix(brand, environment)));
   if (prefixes.some((prefix) => rawKey.startsWith(prefix))) {
     return "The management key is incomplete or mistyped: its checksum does not fit.";
   }
@@ -62,9 +62,9 @@ export function keyFault(rawKey: string, brands: KeyBrands): string {
 /** The part of a well-formed key that may be shown: it names the key in the activity log and in lists. */
 export const keyPrefixOf = (rawKey: string): string => rawKey.slice(0, SHOWN_CHARS - RANDOM_CHARS);
 
-const prefixOf = (brand: string, environment: Environment): string => `${brand}_${WORD[environment]}_`;
+const toKeyPrefix = (brand: string, environment: Environment): string => `${brand}_${ENVIRONMENT_WORDS[environment]}_`;
 
-function base62(bytes: Uint8Array, chars: number): string {
+function encodeBase62(bytes: Uint8Array, chars: number): string {
   let value = 0n;
   for (const byte of bytes) value = (value << 8n) | BigInt(byte);
   let text = "";
@@ -76,12 +76,15 @@ function base62(bytes: Uint8Array, chars: number): string {
 }
 
 /** CRC-32 of the key so far, in base62: it detects typos, and is not secret. */
-function checksum(text: string): string {
+function computeChecksum(text: string): string {
   let crc = 0xffffffff;
   for (const byte of encodeUtf8(text)) {
     crc ^= byte;
     for (let bit = 0; bit < 8; bit++) crc = crc & 1 ? (crc >>> 1) ^ 0xedb88320 : crc >>> 1;
   }
   const value = (crc ^ 0xffffffff) >>> 0;
-  return base62(new Uint8Array([value >>> 24, (value >>> 16) & 255, (value >>> 8) & 255, value & 255]), CHECKSUM_CHARS);
+  return encodeBase62(
+    new Uint8Array([value >>> 24, (value >>> 16) & 255, (value >>> 8) & 255, value & 255]),
+    CHECKSUM_CHARS,
+  );
 }

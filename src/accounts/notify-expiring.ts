@@ -2,7 +2,7 @@
 // one are one guarded batch, so that each is given once, also by two simultaneous runs.
 import { commitAll } from "../commit.ts";
 import type { Deps } from "../context.ts";
-import { FIRST } from "../core/due.ts";
+import { BEFORE_FIRST_DUE } from "../core/due.ts";
 import { readBatch, type Statement } from "../db/batch.ts";
 import type { PlatformRow } from "../db/tables/accounts.ts";
 import type { PrincipalRow } from "../db/tables/principals.ts";
@@ -10,7 +10,7 @@ import type { EachJob } from "../jobs/job.ts";
 import { recordEvent } from "../journal/events.ts";
 import { recordNotice } from "../journal/notices.ts";
 import { findDueNotices, platformOf } from "../principals/due-store.ts";
-import { type NoticeDays, nextNoticeAt, noticeDue } from "../principals/notices.ts";
+import { dueNoticeDays, type NoticeDays, nextNoticeAt } from "../principals/notices.ts";
 import { effectivePrincipalStatus } from "../principals/standing.ts";
 import { findPrincipalById, moveNotice } from "../principals/store.ts";
 import { toPrincipalView } from "../principals/views.ts";
@@ -20,14 +20,14 @@ export const notifyExpiring: EachJob = {
   kind: "each",
   name: "notify_expiring",
   find: async ({ db, clock }, after, limit) => {
-    const { due } = await readBatch(db, { due: findDueNotices(db, clock.now(), after ?? FIRST, limit) });
+    const { due } = await readBatch(db, { due: findDueNotices(db, clock.now(), after ?? BEFORE_FIRST_DUE, limit) });
     return due;
   },
-  record: notify,
+  record: notifyPrincipal,
 };
 
 /** Returns false when the notice was given before, or another one is due later. */
-async function notify(deps: Deps, principalId: string): Promise<boolean> {
+async function notifyPrincipal(deps: Deps, principalId: string): Promise<boolean> {
   const { db } = deps;
   const { principal, platform } = await readBatch(db, {
     principal: findPrincipalById(db, principalId),
@@ -38,8 +38,8 @@ async function notify(deps: Deps, principalId: string): Promise<boolean> {
   const now = deps.clock.now() + (principal.environment === "sandbox" ? platform.clockOffsetMs : 0);
   if (principal.expiryNoticeAt > now) return false;
   const { attestationExpiresAt } = principal;
-  const ahead = counts(principal, now);
-  const days = ahead ? noticeDue(attestationExpiresAt, now) : null;
+  const ahead = hasEndAhead(principal, now);
+  const days = ahead ? dueNoticeDays(attestationExpiresAt, now) : null;
   await commitAll(deps, [
     ...moveNotice(db, principal, ahead ? nextNoticeAt(attestationExpiresAt, now) : null),
     ...(days === null ? [] : noticeStatements(deps, principal, platform, days, now)),
@@ -48,7 +48,7 @@ async function notify(deps: Deps, principalId: string): Promise<boolean> {
 }
 
 /** A closed principal gets no notice, and neither does a revoked attestation. */
-const counts = (principal: PrincipalRow, now: number): boolean =>
+const hasEndAhead = (principal: PrincipalRow, now: number): boolean =>
   principal.attestationStop === null && effectivePrincipalStatus(principal, now) !== "CLOSED";
 
 function noticeStatements(

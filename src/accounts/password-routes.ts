@@ -1,6 +1,6 @@
 // Routes of the password and of the address (CRED-22, CRED-23, ACC-13).
 import { route } from "../http/route.ts";
-import { validFields } from "../http/schemas.ts";
+import { pickValidFields } from "../http/schemas.ts";
 import { requestEmailChange } from "./change-email.ts";
 import { changePassword, precheckPasswordChange } from "./change-password.ts";
 import { emailChangeInput, passwordChangeInput, passwordResetInput } from "./password-schema.ts";
@@ -18,7 +18,7 @@ export const passwordRoutes = [
     errors: ["current_password_invalid"],
     whenUsedUp: true,
     handle: (call, { body }) => changePassword(call, body),
-    precheck: (call, { body }) => precheckPasswordChange(call, validFields(passwordChangeInput, body)),
+    precheck: (call, { body }) => precheckPasswordChange(call, pickValidFields(passwordChangeInput, body)),
   }),
   route({
     method: "post",
@@ -40,7 +40,7 @@ export const passwordRoutes = [
     status: 200,
     errors: [],
     handle: (call, { body }) => resetPassword(call, body),
-    precheck: (call, { body }) => precheckPasswordReset(call, validFields(passwordResetInput, body)),
+    precheck: (call, { body }) => precheckPasswordReset(call, pickValidFields(passwordResetInput, body)),
   }),
   route({
     method: "post",

@@ -3,7 +3,7 @@
 import { and, eq, getTableColumns, type SQL, sql } from "drizzle-orm";
 import { type Database, guard, mustChange, type Read, read, readOne, type Statement } from "../db/batch.ts";
 import { type PersonRow, type PlatformRow, passwords, platforms } from "../db/tables/accounts.ts";
-import { byEmail } from "./store.ts";
+import { hasEmail } from "./store.ts";
 
 /** The person of an account, with the columns of the account that a log-in needs. */
 export type LogInAccount = PersonRow & Pick<PlatformRow, "status" | "email" | "adminContactEmail" | "legalName">;
@@ -20,7 +20,7 @@ export const findLogIn = (db: Database, email: string): Read<LogInAccount | null
       })
       .from(platforms)
       .innerJoin(passwords, eq(passwords.platformId, platforms.platformId))
-      .where(byEmail(email)),
+      .where(hasEmail(email)),
   );
 
 export const findPerson = (db: Database, platformId: string | SQL<string>): Read<PersonRow | null> =>
@@ -52,10 +52,10 @@ export const replacePassword = (db: Database, { platformId, before, hash }: Repl
   );
 
 /** Fails the batch (Conflict) when the judged password is no longer the account's. */
-export const keepsPassword = (db: Database, platformId: string, hash: string): Statement =>
+export const guardPassword = (db: Database, platformId: string, hash: string): Statement =>
   guard(db, sql`exists (select 1 from passwords where platform_id = ${platformId} and hash = ${hash})`);
 
-export const deletePasswords = (db: Database, platformIds: SQL): Statement =>
+export const deletePasswordsOfAccounts = (db: Database, platformIds: SQL): Statement =>
   db.delete(passwords).where(sql`${passwords.platformId} in ${platformIds}`);
 
 // ---- The whole row -------------------------------------------------------------------------------------------------------
@@ -68,16 +68,16 @@ type PersonChange = Partial<Omit<PersonRow, "platformId">>;
  */
 export const updatePerson = (db: Database, before: PersonRow, set: PersonChange): Statement[] =>
   Object.keys(set).length === 0
-    ? [guard(db, sql`exists (select 1 from passwords where ${isAs(before)})`)]
-    : mustChange(db, db.update(passwords).set(set).where(isAs(before)));
+    ? [guard(db, sql`exists (select 1 from passwords where ${isUnchangedPerson(before)})`)]
+    : mustChange(db, db.update(passwords).set(set).where(isUnchangedPerson(before)));
 
 /** A new set-up has other recovery codes than the one before, and its confirmation uses up a step. */
-const isAs = ({ platformId, hash, totpStep, recoveryCodes }: PersonRow): SQL =>
+const isUnchangedPerson = ({ platformId, hash, totpStep, recoveryCodes }: PersonRow): SQL =>
   sql`platform_id = ${platformId} and hash = ${hash} and totp_step = ${totpStep}
     and recovery_codes is ${recoveryCodes === null ? null : JSON.stringify(recoveryCodes)}`;
 
 /** Finds secrets that are sealed under an older key, after an id, by two ranges of the index. */
-export const findSealedOtherwise = (db: Database, newest: string, after: string, limit: number): Read<string[]> => {
+export const findSealedByOlderKey = (db: Database, newest: string, after: string, limit: number): Read<string[]> => {
   const range = (other: SQL) =>
     sql`select platform_id from (select platform_id from passwords
       where totp_seal_key is not null and totp_seal_key ${other} and platform_id > ${after} limit ${limit})`;

@@ -15,9 +15,9 @@ import { refuseInGrace } from "./keys.ts";
 import { sendLink } from "./links.ts";
 import { toPlatformView } from "./profile.ts";
 import type { ProfilePatch } from "./profile-schema.ts";
-import { changesIdentity, proposalOf, proposes, reportProposal } from "./propose-profile.ts";
-import { missingProfile } from "./requirements.ts";
-import { watchIdentity } from "./reviewed.ts";
+import { applyPatchToProposal, findChangedIdentity, needsDecision, reportProposal } from "./propose-profile.ts";
+import { findMissingProfile } from "./requirements.ts";
+import { alertChangedIdentity } from "./reviewed.ts";
 import { platformMachine } from "./states.ts";
 import { findPlatform, updatePlatform } from "./store.ts";
 
@@ -25,25 +25,25 @@ export async function patchPlatform(call: ManagementCall, patch: ProfilePatch) {
   const { db, deps, environment } = call;
   // Real time, because the account is the same in both environments.
   const now = deps.clock.now();
-  const { caller, platform: before, ...found } = await call.read(await profileReads(call, patch, now));
+  const { caller, platform: before, ...found } = await call.read(await readsForPatch(call, patch, now));
   if (!before) throw new ServiceError("invalid_credentials");
-  refuseKey(caller, before, patch);
-  refuseUnconfirmed(caller, before, patch);
-  const faults = profileFaults(call, patch);
+  refuseKeyForPersonal(caller, before, patch);
+  requireConfirmedForGuarded(caller, before, patch);
+  const faults = findProfileFaults(call, patch);
   if (faults.length > 0) throw validationError(faults);
 
   const { platformId } = before;
-  const pendingProfile = proposalOf(caller, before, patch, now);
+  const pendingProfile = applyPatchToProposal(caller, before, patch, now);
   const contact = await changeContact(db, caller, before, patch, found, now);
-  const set = { ...membersOf(before, patch), ...contact.set };
-  const changes = { ...changesBetween(before, set), ...contact.changes };
+  const set = { ...toChangedColumns(before, patch), ...contact.set };
+  const changes = { ...diffProfile(before, set), ...contact.changes };
   const isProposed = pendingProfile !== before.pendingProfile;
   if (Object.keys(changes).length === 0 && !isProposed && !contact.asksForMail) {
     throw new ServiceError("no_changes_requested");
   }
 
   const after: PlatformRow = { ...before, ...set, pendingProfile };
-  const moved = completes(after) ? move(platformMachine, before.status, "complete_profile") : undefined;
+  const moved = completesProfile(after) ? move(platformMachine, before.status, "complete_profile") : undefined;
   const tenant = await followProfile(deps, before, after, { ...found, actor: caller.actor }, now);
   const changed = { ...set, pendingProfile, ...(tenant.created !== null && { tenantPrincipalId: tenant.created }) };
   const row = { ...after, ...changed, ...(moved && { status: moved.to }) };
@@ -59,13 +59,13 @@ export async function patchPlatform(call: ManagementCall, patch: ProfilePatch) {
               action: "account.profile_changed",
               actor: caller.actor,
               subject: { type: "platform", id: platformId },
-              changes: { ...changes, ...consequencesOf(moved, tenant.created) },
+              changes: { ...changes, ...toPatchStatements(moved, tenant.created) },
             }),
           ]
         : []),
       ...contact.statements,
       ...(isProposed ? reportProposal(db, before, pendingProfile, { owner, actor: caller.actor, now }) : []),
-      ...watchIdentity(db, before, row),
+      ...alertChangedIdentity(db, before, row),
     ],
     view,
   );
@@ -74,16 +74,16 @@ export async function patchPlatform(call: ManagementCall, patch: ProfilePatch) {
   return view;
 }
 
-const completes = (after: PlatformRow): boolean =>
-  after.status === "PROFILE_PENDING" && missingProfile(after).length === 0;
+const completesProfile = (after: PlatformRow): boolean =>
+  after.status === "PROFILE_PENDING" && findMissingProfile(after).length === 0;
 
-const consequencesOf = (moved: Move<PlatformStatus> | undefined, created: string | null): Changes => ({
+const toPatchStatements = (moved: Move<PlatformStatus> | undefined, created: string | null): Changes => ({
   ...(moved && { platform_status: { from: moved.from, to: moved.to } }),
   ...(created !== null && { tenant_principal_id: { from: null, to: created } }),
 });
 
 /** Also reads the followers of a given name or country, and the times of the links that were mailed to contacts. */
-async function profileReads({ db, deps, tenant }: ManagementCall, patch: ProfilePatch, now: number) {
+async function readsForPatch({ db, deps, tenant }: ManagementCall, patch: ProfilePatch, now: number) {
   const { platformId } = tenant;
   const follows = patch.legal_name !== undefined || patch.country !== undefined;
   return {
@@ -109,16 +109,16 @@ type Member = keyof typeof COLUMNS;
 const MEMBERS = Object.keys(COLUMNS) as readonly Member[];
 type Profile = Partial<Pick<PlatformRow, (typeof COLUMNS)[Member]>>;
 
-const membersOf = (before: PlatformRow, patch: ProfilePatch): Profile =>
+const toChangedColumns = (before: PlatformRow, patch: ProfilePatch): Profile =>
   Object.fromEntries(
-    MEMBERS.filter((member) => patch[member] !== undefined && !proposes(before, member)).map((member) => [
+    MEMBERS.filter((member) => patch[member] !== undefined && !needsDecision(before, member)).map((member) => [
       COLUMNS[member],
       patch[member],
     ]),
   );
 
 /** The members that get another value. The address is one value: its parts are written in one order. */
-function changesBetween(before: PlatformRow, set: Profile): Changes {
+function diffProfile(before: PlatformRow, set: Profile): Changes {
   const changed = MEMBERS.filter((member) => {
     const column = COLUMNS[member];
     return column in set && JSON.stringify(set[column]) !== JSON.stringify(before[column]);
@@ -129,7 +129,7 @@ function changesBetween(before: PlatformRow, set: Profile): Changes {
 }
 
 /** The country must be one of the service's, which no schema can check. */
-const profileFaults = ({ deps }: ManagementCall, { country }: Pick<ProfilePatch, "country">) =>
+const findProfileFaults = ({ deps }: ManagementCall, { country }: Pick<ProfilePatch, "country">) =>
   country === undefined ? [] : countryFaults(country, deps.config.jurisdictions);
 
 /** Finds the further faults of a body that the schema refuses. */
@@ -138,28 +138,28 @@ export const precheckProfile = (call: ManagementCall, valid: Partial<ProfilePatc
     { platform: findPlatform(call.db, call.tenant.platformId) },
     ({ caller, platform }) => {
       if (!platform) throw new ServiceError("invalid_credentials");
-      refuseKey(caller, platform, valid);
-      refuseUnconfirmed(caller, platform, valid);
-      return profileFaults(call, valid);
+      refuseKeyForPersonal(caller, platform, valid);
+      requireConfirmedForGuarded(caller, platform, valid);
+      return findProfileFaults(call, valid);
     },
   );
 
 /** Only a freshly confirmed person may change who promotes the account and where its notices go (CRED-30). */
-function refuseUnconfirmed(caller: ManagementCaller, before: PlatformRow, patch: Partial<ProfilePatch>): void {
+function requireConfirmedForGuarded(caller: ManagementCaller, before: PlatformRow, patch: Partial<ProfilePatch>): void {
   const { promotion_by = before.promotionBy, admin_contact_email = before.adminContactEmail } = patch;
   const isSame = promotion_by === before.promotionBy && admin_contact_email === before.adminContactEmail;
   if (!isSame) requireConfirmed(caller);
 }
 
 /** Refuses changes that only a person makes: a stolen key must not open production, redirect notices or rename the account (ACC-16). */
-function refuseKey(caller: ManagementCaller, platform: PlatformRow, patch: Partial<ProfilePatch>): void {
+function refuseKeyForPersonal(caller: ManagementCaller, platform: PlatformRow, patch: Partial<ProfilePatch>): void {
   refuseInGrace(caller);
   if (caller.actor.type !== "management_api") return;
   const { promotion_by, admin_contact_email: contact } = patch;
   const refused =
     (promotion_by !== undefined && "promotion_by") ||
     (contact !== undefined && contact !== platform.adminContactEmail && "admin_contact_email") ||
-    changesIdentity(platform, patch);
+    findChangedIdentity(platform, patch);
   if (!refused) return;
   const message = `Only a person can change ${refused}: log in, and change it with the session.`;
   throw new ServiceError("forbidden", { message });

@@ -1,10 +1,10 @@
 // Reads the platform account, and the operator's list of accounts (ACC-1, ACC-3, ACC-7).
-import { askedPage, type ManagementCall, type OperatorCall } from "../call.ts";
+import { type ManagementCall, type OperatorCall, readPage } from "../call.ts";
 import { toIso, toIsoOrNull } from "../core/clock.ts";
 import { ServiceError } from "../core/errors.ts";
-import { listingOf, toPage } from "../core/page.ts";
+import { hashListing, toPage } from "../core/page.ts";
 import type { PlatformStatus } from "../core/vocabulary.ts";
-import { shownProposal } from "./propose-profile.ts";
+import { toProposalView } from "./propose-profile.ts";
 import { requirementsOf } from "./requirements.ts";
 import { findPlatform, type ListedPlatform, listPlatforms } from "./store.ts";
 
@@ -17,7 +17,7 @@ export async function getPlatform(call: ManagementCall) {
 export type PlatformQuery = { limit: number; cursor?: string | undefined; status?: PlatformStatus | undefined };
 
 export async function getPlatforms(call: OperatorCall, query: PlatformQuery) {
-  const page = await askedPage(call, query, listingOf("platforms", [], { status: query.status }));
+  const page = await readPage(call, query, hashListing("platforms", [], { status: query.status }));
   const { rows } = await call.read({ rows: listPlatforms(call.db, query.status, page) });
   return toPage(rows, page, (row) => ({ at: row.createdAt, id: row.platformId }), toPlatformView);
 }
@@ -35,7 +35,7 @@ export function toPlatformView(platform: ListedPlatform) {
     registration_number: platform.registrationNumber,
     registered_address: platform.registeredAddress,
     website: platform.website,
-    pending_profile: shownProposal(platform.pendingProfile),
+    pending_profile: toProposalView(platform.pendingProfile),
     requirements: requirementsOf(platform),
     accreditation_tier: platform.accreditationTier,
     tenant_principal_id: platform.tenantPrincipalId,

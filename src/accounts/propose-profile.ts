@@ -19,61 +19,61 @@ export const IDENTITY = {
 type IdentityMember = keyof typeof IDENTITY;
 export const IDENTITY_MEMBERS = Object.keys(IDENTITY) as readonly IdentityMember[];
 
-const SUBMITTED: ReadonlySet<PlatformStatus> = new Set(["IN_REVIEW", "ACCREDITED"]);
+const SUBMITTED_STATUSES: ReadonlySet<PlatformStatus> = new Set(["IN_REVIEW", "ACCREDITED"]);
 
 /** True if a change of the member waits for a decision. */
-export const proposes = ({ status }: PlatformRow, member: string): boolean =>
-  SUBMITTED.has(status) && member in IDENTITY;
+export const needsDecision = ({ status }: PlatformRow, member: string): boolean =>
+  SUBMITTED_STATUSES.has(status) && member in IDENTITY;
 
 /** The first member by which the patch would rename a submitted account. */
-export const changesIdentity = (platform: PlatformRow, patch: Partial<ProfilePatch>): IdentityMember | undefined =>
-  IDENTITY_MEMBERS.find((member) => proposes(platform, member) && differs(platform, patch, member));
+export const findChangedIdentity = (platform: PlatformRow, patch: Partial<ProfilePatch>): IdentityMember | undefined =>
+  IDENTITY_MEMBERS.find((member) => needsDecision(platform, member) && changesMember(platform, patch, member));
 
-const differs = (platform: PlatformRow, patch: Partial<ProfilePatch>, member: IdentityMember): boolean =>
+const changesMember = (platform: PlatformRow, patch: Partial<ProfilePatch>, member: IdentityMember): boolean =>
   patch[member] !== undefined && patch[member] !== platform[IDENTITY[member]];
 
 /**
  * The proposal after a person's patch: a patch that names an identity replaces it, and one that names the signed values withdraws it. Returns the
  * same object if the proposal stays.
  */
-export function proposalOf(
+export function applyPatchToProposal(
   { actor }: ManagementCaller,
   platform: PlatformRow,
   patch: ProfilePatch,
   now: number,
 ): PendingProfile | null {
   const before = platform.pendingProfile;
-  const named = IDENTITY_MEMBERS.filter((member) => patch[member] !== undefined && proposes(platform, member));
+  const named = IDENTITY_MEMBERS.filter((member) => patch[member] !== undefined && needsDecision(platform, member));
   if (actor.type === "management_api" || named.length === 0) return before;
   const members = Object.fromEntries(
-    named.filter((member) => differs(platform, patch, member)).map((member) => [member, patch[member]]),
+    named.filter((member) => changesMember(platform, patch, member)).map((member) => [member, patch[member]]),
   );
   if (Object.keys(members).length === 0) return null;
-  if (isSame(members, before)) return before;
+  if (isSameProposal(members, before)) return before;
   // A decision names the proposal by its instant, so no two proposals of an account may have the same.
   return { ...members, proposed_at: before === null ? now : Math.max(now, before.proposed_at + 1) };
 }
 
-function isSame(members: Record<string, unknown>, before: PendingProfile | null): boolean {
+function isSameProposal(members: Record<string, unknown>, before: PendingProfile | null): boolean {
   if (before === null) return false;
   const { proposed_at: _at, ...was } = before;
   return IDENTITY_MEMBERS.every((member) => members[member] === was[member]);
 }
 
-type By = { readonly owner: Owner; readonly actor: Actor; readonly now: number };
+type ProposalContext = { readonly owner: Owner; readonly actor: Actor; readonly now: number };
 
 /** The log entry, and the operator's alert. The alert only names the members, because their values are personal. */
 export function reportProposal(
   db: Database,
   { platformId, pendingProfile: before }: PlatformRow,
   after: PendingProfile | null,
-  { owner, actor, now }: By,
+  { owner, actor, now }: ProposalContext,
 ): Statement[] {
   const entry = recordActivity(db, owner, now, {
     action: "account.profile_proposed",
     actor,
     subject: { type: "platform", id: platformId },
-    changes: { pending_profile: { from: shownProposal(before), to: shownProposal(after) } },
+    changes: { pending_profile: { from: toProposalView(before), to: toProposalView(after) } },
   });
   if (after === null) return [entry];
   const { proposed_at: _at, ...members } = after;
@@ -85,5 +85,5 @@ export function reportProposal(
 }
 
 /** The proposal in the form that the account shows. */
-export const shownProposal = (pending: PendingProfile | null) =>
+export const toProposalView = (pending: PendingProfile | null) =>
   pending && { ...pending, proposed_at: toIso(pending.proposed_at) };

@@ -1,6 +1,6 @@
 // Deletes ended sessions, mailed links, counts of mails and keys, and devices that were last seen too long ago (CRED-24). They no longer count;
 // deleting them only frees space.
-import { FIRST } from "../core/due.ts";
+import { BEFORE_FIRST_DUE } from "../core/due.ts";
 import { DAY_MS, ENDED_KEY_HOURS, HOUR_MS, KNOWN_DEVICE_DAYS } from "../core/limits.ts";
 import { commit, readBatch } from "../db/batch.ts";
 import type { BulkJob } from "../jobs/job.ts";
@@ -16,7 +16,7 @@ import {
 
 const SLICE = 200;
 /** How long each is kept after its end: the key that a rotation ended may still replay it. */
-const KINDS = [
+const PRUNED_KINDS = [
   { count: countEndedSessions, remove: deleteEndedSessions, keptMs: 0 },
   { count: countEndedLinks, remove: deleteEndedLinks, keptMs: 0 },
   { count: countEndedCounts, remove: deleteEndedCounts, keptMs: 0 },
@@ -31,18 +31,18 @@ export const pruneCredentials: BulkJob = {
   slices: 5,
   find: async ({ db, clock }) => {
     const now = clock.now();
-    const reads = KINDS.map(({ count, keptMs }) => count(db, now - keptMs, SLICE));
+    const reads = PRUNED_KINDS.map(({ count, keptMs }) => count(db, now - keptMs, SLICE));
     const counts = Object.values(await readBatch(db, Object.fromEntries(reads.entries())));
     const done = counts.reduce((sum, { count }) => sum + count, 0);
     if (done === 0) return null;
     return {
-      oldestDueAt: Math.min(...counts.map(({ oldest }, kind) => (oldest ?? now) + (KINDS[kind]?.keptMs ?? 0))),
+      oldestDueAt: Math.min(...counts.map(({ oldest }, kind) => (oldest ?? now) + (PRUNED_KINDS[kind]?.keptMs ?? 0))),
       run: async () => {
         await commit(
           db,
-          KINDS.map(({ remove, keptMs }) => remove(db, now - keptMs, SLICE)),
+          PRUNED_KINDS.map(({ remove, keptMs }) => remove(db, now - keptMs, SLICE)),
         );
-        return { done, failed: [], next: counts.some(({ count }) => count === SLICE) ? FIRST : null };
+        return { done, failed: [], next: counts.some(({ count }) => count === SLICE) ? BEFORE_FIRST_DUE : null };
       },
     };
   },

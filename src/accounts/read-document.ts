@@ -1,5 +1,5 @@
 // An operator reads the file of a document (ACC-22). The reading is recorded before the file is opened.
-import { type OperatorCall, type Precheck, precheckKnown } from "../call.ts";
+import { type OperatorCall, type Precheck, precheckExists } from "../call.ts";
 import { ServiceError } from "../core/errors.ts";
 import type { MediaType } from "../core/vocabulary.ts";
 import type { DocumentRow } from "../db/tables/accounts.ts";
@@ -15,12 +15,12 @@ export async function readDocument(call: OperatorCall, platformId: string, docum
   const file = await openFile(deps.env, platformId, documentId);
   // The file was erased (ACC-23).
   if (file === null) throw new ServiceError("not_found");
-  return { headers: headersOf(document), file };
+  return { headers: toDownloadHeaders(document), file };
 }
 
 /** The precheck that the document exists in the account. */
 export const precheckReading = ({ db }: OperatorCall, platformId: string, documentId: string): Precheck =>
-  precheckKnown(findDocument(db, platformId, documentId));
+  precheckExists(findDocument(db, platformId, documentId));
 
 const recordReading = ({ db, deps, actor, commit }: OperatorCall, { platformId, documentId, type }: DocumentRow) => {
   const subject = { type: "document", id: documentId };
@@ -29,7 +29,7 @@ const recordReading = ({ db, deps, actor, commit }: OperatorCall, { platformId, 
 };
 
 /** Makes the browser download the file instead of opening it under the service's origin. */
-const headersOf = ({ documentId, fileName, mediaType }: DocumentRow): Record<string, string> => ({
+const toDownloadHeaders = ({ documentId, fileName, mediaType }: DocumentRow): Record<string, string> => ({
   "Content-Type": mediaType,
   "Content-Disposition": `attachment; filename="${documentId}.${EXTENSIONS[mediaType]}"; filename*=UTF-8''${encodeName(fileName)}`,
   "Cache-Control": "no-store",

@@ -1,5 +1,5 @@
 // Removes accounts whose address was never verified (ACC-12), with all their rows, so that their address is free again.
-import { FIRST } from "../core/due.ts";
+import { BEFORE_FIRST_DUE } from "../core/due.ts";
 import { DAY_MS, UNVERIFIED_DAYS } from "../core/limits.ts";
 import { commit, readBatch } from "../db/batch.ts";
 import type { BulkJob } from "../jobs/job.ts";
@@ -23,7 +23,7 @@ export const removeUnverified: BulkJob = {
         const those = unverifiedIds(by, SLICE);
         // The batch reads the ids again, so that it leaves out an account that was verified meanwhile.
         await commit(db, deleteUnverified(db, those));
-        return { done: due.count, failed: [], next: due.count === SLICE ? FIRST : null };
+        return { done: due.count, failed: [], next: due.count === SLICE ? BEFORE_FIRST_DUE : null };
       },
     };
   },

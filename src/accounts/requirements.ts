@@ -23,17 +23,17 @@ export type Requirements = {
 };
 
 /** The next acts of the caller, by the state of the account. The other states wait for nothing, or for others. */
-const DUE: Readonly<Partial<Record<PlatformStatus, (platform: Progress) => readonly string[]>>> = {
+const DUE_BY_STATUS: Readonly<Partial<Record<PlatformStatus, (platform: Progress) => readonly string[]>>> = {
   EMAIL_PENDING: () => ["email_verification"],
-  PROFILE_PENDING: missingProfile,
-  KYB_PENDING: (platform) => orElse(missingDocuments(platform), "verification_submission"),
+  PROFILE_PENDING: findMissingProfile,
+  KYB_PENDING: (platform) => missingOr(findMissingDocuments(platform), "verification_submission"),
 };
 
 export function requirementsOf(platform: Progress): Requirements {
   const { status, decision, decisionReason } = platform;
   const rejected = status === "KYB_PENDING" && decision === "reject";
   return {
-    currently_due: DUE[status]?.(platform) ?? [],
+    currently_due: DUE_BY_STATUS[status]?.(platform) ?? [],
     pending_verification: status === "IN_REVIEW" ? REQUIRED_DOCUMENTS : [],
     errors: rejected
       ? [{ requirement: "verification", code: "verification_rejected", reason: decisionReason ?? "" }]
@@ -50,11 +50,12 @@ const PROFILE: readonly (readonly [member: string, value: (platform: Progress) =
 ];
 
 /** The required members of the profile that are missing, with the address as one member. */
-export function missingProfile(platform: Progress): string[] {
+export function findMissingProfile(platform: Progress): string[] {
   return PROFILE.filter(([, value]) => value(platform) === null).map(([member]) => member);
 }
 
-export const missingDocuments = ({ documents }: Pick<Progress, "documents">): string[] =>
+export const findMissingDocuments = ({ documents }: Pick<Progress, "documents">): string[] =>
   REQUIRED_DOCUMENTS.filter((type) => documents[type] === undefined);
 
-const orElse = (missing: readonly string[], next: string): readonly string[] => (missing.length > 0 ? missing : [next]);
+const missingOr = (missing: readonly string[], next: string): readonly string[] =>
+  missing.length > 0 ? missing : [next];

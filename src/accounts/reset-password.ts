@@ -7,26 +7,26 @@ import type { Actor } from "../core/vocabulary.ts";
 import type { LinkRow, PlatformRow } from "../db/tables/accounts.ts";
 import { recordActivity } from "../journal/activity.ts";
 import { recordNotice } from "../journal/notices.ts";
-import { forgiveAttempts, hashNewPassword } from "./attempts.ts";
-import { signOut } from "./change-password.ts";
+import { forgetFailures, hashNewPassword } from "./attempts.ts";
+import { endOtherAccess } from "./change-password.ts";
 import { findLink, ownerOfLink, useLink } from "./link-store.ts";
-import { ASKED, mailLink, recentMailsTo } from "./links.ts";
+import { findRecentMailsTo, MAIL_ACCEPTED, mailLink } from "./links.ts";
 import type { PasswordResetInput } from "./password-schema.ts";
 import { replacePassword } from "./password-store.ts";
-import { passwordFaults } from "./passwords.ts";
+import { findPasswordFaults } from "./passwords.ts";
 import { findPlatform, findPlatformByEmail } from "./store.ts";
-import { USED_UP } from "./verify-email.ts";
+import { LINK_USED_UP } from "./verify-email.ts";
 
 /** Answers the same for every address, and works after the answer, so that its time reveals nothing either. */
 export async function forgotPassword(call: PublicCall, { email }: { readonly email: string }) {
   const { db, deps, now } = call;
   const { platform, mailed } = await call.read({
     platform: findPlatformByEmail(db, email),
-    mailed: recentMailsTo(db, email, "reset_password", now),
+    mailed: findRecentMailsTo(db, email, "reset_password", now),
   });
   // Also for an unverified account, so that the owner of the address can take it from a stranger who registered it.
   if (platform) call.background(mailLink(deps, platform, "reset_password", mailed, now));
-  return ASKED;
+  return MAIL_ACCEPTED;
 }
 
 export async function resetPassword(call: PublicCall, { token, new_password }: PasswordResetInput) {
@@ -36,15 +36,15 @@ export async function resetPassword(call: PublicCall, { token, new_password }: P
     link: findLink(db, tokenHash),
     platform: findPlatform(db, ownerOfLink(tokenHash)),
   });
-  const usable = link && platform && isOpen(link, platform, now);
+  const usable = link && platform && isUsableResetLink(link, platform, now);
   // A useless link reveals nothing, so the password is not compared with an address.
-  const faults = await passwordFaults(
+  const faults = await findPasswordFaults(
     deps.env.ASSETS,
     "new_password",
     new_password,
     usable ? platform.email : undefined,
   );
-  if (!usable) throw validationError([USED_UP, ...faults]);
+  if (!usable) throw validationError([LINK_USED_UP, ...faults]);
   if (faults.length > 0) throw validationError(faults);
   const { platformId, email } = platform;
   const hash = await hashNewPassword(deps, call.clientAddress, new_password);
@@ -55,7 +55,7 @@ export async function resetPassword(call: PublicCall, { token, new_password }: P
       ...useLink(db, tokenHash, now),
       // Any other change of the password also ends the link, and therefore fails this batch.
       ...replacePassword(db, { platformId, hash }, now),
-      ...signOut(db, platformId, now),
+      ...endOtherAccess(db, platformId, now),
       recordActivity(db, { platformId, environment: "sandbox" }, now, {
         action: "account.password_reset",
         actor,
@@ -66,12 +66,12 @@ export async function resetPassword(call: PublicCall, { token, new_password }: P
     view,
     platformId,
   );
-  call.background(forgiveAttempts(deps, call.clientAddress, email));
+  call.background(forgetFailures(deps, call.clientAddress, email));
   return view;
 }
 
 /** The link was mailed to the address that the account still has. */
-const isOpen = (link: LinkRow, platform: PlatformRow, now: number): boolean =>
+const isUsableResetLink = (link: LinkRow, platform: PlatformRow, now: number): boolean =>
   link.kind === "reset_password" &&
   link.usedAt === null &&
   link.expiresAt > now &&
@@ -84,5 +84,5 @@ export const precheckPasswordReset = (
   { new_password: password }: Partial<PasswordResetInput>,
 ): Precheck =>
   precheck({}, () =>
-    password === undefined ? [] : passwordFaults(deps.env.ASSETS, "new_password", password, undefined),
+    password === undefined ? [] : findPasswordFaults(deps.env.ASSETS, "new_password", password, undefined),
   );

@@ -1,13 +1,13 @@
 // The identity that a review approves (ACC-18): the account's profile as it was submitted and approved. The operator is alerted when the account
 // then states another one.
-import { shortHash } from "../core/short-hash.ts";
+import { computeShortHash } from "../core/short-hash.ts";
 import type { Database, Statement } from "../db/batch.ts";
 import type { PlatformRow, ReviewedProfile } from "../db/tables/accounts.ts";
 import { raiseAlert } from "../journal/alerts.ts";
 
 type Profile = Pick<PlatformRow, "legalName" | "country" | "registrationNumber" | "registeredAddress">;
 
-export const reviewedOf = ({
+export const toReviewedProfile = ({
   legalName,
   country,
   registrationNumber,
@@ -22,19 +22,23 @@ export const reviewedOf = ({
 /**
  * The alert of a changed identity during or after a review: one for each new identity. It only names the members, because their values are personal.
  */
-export function watchIdentity(db: Database, before: PlatformRow, after: PlatformRow): Statement[] {
+export function alertChangedIdentity(db: Database, before: PlatformRow, after: PlatformRow): Statement[] {
   const { status, reviewed, platformId } = before;
   if (reviewed === null || (status !== "IN_REVIEW" && status !== "ACCREDITED")) return [];
-  const [was, is] = [reviewedOf(before), reviewedOf(after)];
-  const changed = otherMembers(reviewed, is);
-  if (changed.length === 0 || otherMembers(was, is).length === 0) return [];
+  const [was, is] = [toReviewedProfile(before), toReviewedProfile(after)];
+  const changed = findChangedMembers(reviewed, is);
+  if (changed.length === 0 || findChangedMembers(was, is).length === 0) return [];
   const message = `The account changed since its review: ${changed.join(", ")}. GET /v1/operator/platforms/${platformId} shows both.`;
   return [
-    raiseAlert(db, { kind: "account_renamed", subject: `${platformId} #${shortHash(JSON.stringify(is))}`, message }),
+    raiseAlert(db, {
+      kind: "account_renamed",
+      subject: `${platformId} #${computeShortHash(JSON.stringify(is))}`,
+      message,
+    }),
   ];
 }
 
-const otherMembers = (one: ReviewedProfile, other: ReviewedProfile): string[] =>
+const findChangedMembers = (one: ReviewedProfile, other: ReviewedProfile): string[] =>
   Object.keys(one).filter((name) => {
     const member = name as keyof ReviewedProfile;
     return JSON.stringify(one[member]) !== JSON.stringify(other[member]);

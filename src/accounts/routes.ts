@@ -1,6 +1,6 @@
 // Routes of the platform account and of the operator's list of accounts (ACC-1, ACC-7, ACC-18).
 import { route } from "../http/route.ts";
-import { validFields } from "../http/schemas.ts";
+import { pickValidFields } from "../http/schemas.ts";
 import { patchPlatform, precheckProfile } from "./patch-profile.ts";
 import { getPlatform, getPlatforms } from "./profile.ts";
 import { profilePatch } from "./profile-schema.ts";
@@ -25,7 +25,7 @@ export const accountRoutes = [
     status: 200,
     errors: ["no_changes_requested", "forbidden"],
     handle: (call, { body }) => patchPlatform(call, body),
-    precheck: (call, { body }) => precheckProfile(call, validFields(profilePatch, body)),
+    precheck: (call, { body }) => precheckProfile(call, pickValidFields(profilePatch, body)),
   }),
   route({
     method: "get",

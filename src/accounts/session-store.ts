@@ -2,15 +2,15 @@
 import { and, desc, eq, gt, lt, lte, ne, type SQL, sql } from "drizzle-orm";
 import { DAY_MS, HOUR_MS, KNOWN_DEVICE_DAYS, SESSION_DAYS, SESSION_IDLE_HOURS } from "../core/limits.ts";
 import type { Position } from "../core/page.ts";
-import type { InProduction } from "../core/production.ts";
+import type { ProductionFacts } from "../core/production.ts";
 import type { Tier } from "../core/vocabulary.ts";
 import type { VolumeMarks } from "../core/volume.ts";
 import { type Database, guard, mustChange, type Read, read, readAll, readOne, type Statement } from "../db/batch.ts";
-import { countEnded, type Ended, type Ending, isEnded } from "../db/ended.ts";
+import { countEnded, type EndedCount, type EndingTable, isEnded } from "../db/ended.ts";
 import { platforms, type SessionRow, seenDevices, sessions } from "../db/tables/accounts.ts";
 import { IS_OPEN } from "./store.ts";
 
-export type SessionOwner = InProduction & {
+export type SessionOwner = ProductionFacts & {
   readonly tokenHash: string;
   readonly sessionId: string;
   readonly platformId: string;
@@ -53,7 +53,7 @@ export const ownerOfSession = (tokenHash: string): SQL<string> =>
   sql<string>`(select platform_id from sessions where token_hash = ${tokenHash})`;
 
 /** Like `whileKey`, for a session that a change of the password or a log-out may have ended. */
-export const whileSession = (db: Database, tokenHash: string, now: number): Statement =>
+export const guardSession = (db: Database, tokenHash: string, now: number): Statement =>
   guard(
     db,
     sql`exists (select 1 from sessions join platforms using (platform_id)
@@ -67,17 +67,17 @@ export const insertSession = (
 ): Statement =>
   db
     .insert(sessions)
-    .values({ ...row, createdAt: now, confirmedAt: now, usedAt: now, expiresAt: endAfterUse(now, now) });
+    .values({ ...row, createdAt: now, confirmedAt: now, usedAt: now, expiresAt: computeSessionEnd(now, now) });
 
 /** The end of a session that is not used again: 12 hours after its use, but not after its absolute end. */
-const endAfterUse = (createdAt: number | typeof sessions.createdAt, usedAt: number): SQL<number> =>
+const computeSessionEnd = (createdAt: number | typeof sessions.createdAt, usedAt: number): SQL<number> =>
   sql<number>`min(${createdAt} + ${SESSION_DAYS * DAY_MS}, ${usedAt + SESSION_IDLE_HOURS * HOUR_MS})`;
 
 /** Keeps a use that another call has written meanwhile. */
 export const touchSession = (db: Database, tokenHash: string, now: number, usedBefore: number): Statement =>
   db
     .update(sessions)
-    .set({ usedAt: now, expiresAt: endAfterUse(sessions.createdAt, now) })
+    .set({ usedAt: now, expiresAt: computeSessionEnd(sessions.createdAt, now) })
     .where(and(eq(sessions.tokenHash, tokenHash), lte(sessions.usedAt, usedBefore)));
 
 export const confirmSession = (db: Database, tokenHash: string, now: number): Statement =>
@@ -153,26 +153,26 @@ export const deleteSessions = (db: Database, platformId: string, staying?: strin
       and(eq(sessions.platformId, platformId), staying === undefined ? undefined : ne(sessions.tokenHash, staying)),
     );
 
-const ENDED: Ending = { table: sessions, key: sessions.tokenHash, end: sessions.expiresAt };
+const ENDING_SESSIONS: EndingTable = { table: sessions, key: sessions.tokenHash, end: sessions.expiresAt };
 
-export const countEndedSessions = (db: Database, by: number, most: number): Read<Ended> =>
-  countEnded(db, ENDED, by, most);
+export const countEndedSessions = (db: Database, by: number, most: number): Read<EndedCount> =>
+  countEnded(db, ENDING_SESSIONS, by, most);
 
 export const deleteEndedSessions = (db: Database, by: number, slice: number): Statement =>
-  db.delete(sessions).where(isEnded(ENDED, by, slice));
+  db.delete(sessions).where(isEnded(ENDING_SESSIONS, by, slice));
 
 // ---- The devices that were seen ---------------------------------------------------------------------------------------------
 
 type Place = { readonly device: string; readonly network: string };
-export type Familiar = { readonly network: boolean; readonly device: boolean };
+export type KnownPlace = { readonly network: boolean; readonly device: boolean };
 
 /** Whether the account was logged in to from the network, and from the device there, within 90 days. */
-export const findFamiliar = (
+export const findKnownPlace = (
   db: Database,
   platformId: string | SQL<string>,
   { device, network }: Place,
   now: number,
-): Read<Familiar> => {
+): Read<KnownPlace> => {
   const inNetwork = sql`select 1 from seen_devices
     where platform_id = ${platformId} and network = ${network} and seen_at > ${now - KNOWN_DEVICE_DAYS * DAY_MS}`;
   return read(
@@ -186,7 +186,7 @@ export const findFamiliar = (
   );
 };
 
-export const noteDevice = (db: Database, platformId: string, { device, network }: Place, now: number): Statement =>
+export const recordDevice = (db: Database, platformId: string, { device, network }: Place, now: number): Statement =>
   db
     .insert(seenDevices)
     .values({ platformId, device, network, seenAt: now })
@@ -198,14 +198,14 @@ export const noteDevice = (db: Database, platformId: string, { device, network }
 export const deleteDevices = (db: Database, platformId: string): Statement =>
   db.delete(seenDevices).where(eq(seenDevices.platformId, platformId));
 
-const FORGOTTEN: Ending = {
+const ENDING_DEVICES: EndingTable = {
   table: seenDevices,
   key: [seenDevices.platformId, seenDevices.network, seenDevices.device],
   end: seenDevices.seenAt,
 };
 
-export const countForgottenDevices = (db: Database, by: number, most: number): Read<Ended> =>
-  countEnded(db, FORGOTTEN, by, most);
+export const countForgottenDevices = (db: Database, by: number, most: number): Read<EndedCount> =>
+  countEnded(db, ENDING_DEVICES, by, most);
 
 export const deleteForgottenDevices = (db: Database, by: number, slice: number): Statement =>
-  db.delete(seenDevices).where(isEnded(FORGOTTEN, by, slice));
+  db.delete(seenDevices).where(isEnded(ENDING_DEVICES, by, slice));

@@ -1,21 +1,21 @@
 // The sessions of an account, for its owner (CRED-27): listed with the device and network of each log-in, and ended one by one, or all but the
 // calling one. Ending another session also ends the links that it may have requested.
-import { askedPage, type PersonCaller, type Precheck, precheckKnown, type SessionCall } from "../call.ts";
+import { type PersonCaller, type Precheck, precheckExists, readPage, type SessionCall } from "../call.ts";
 import { toIso } from "../core/clock.ts";
 import { ServiceError } from "../core/errors.ts";
-import { listingOf, toPage } from "../core/page.ts";
+import { hashListing, toPage } from "../core/page.ts";
 import { recordActivity } from "../journal/activity.ts";
 import { endLinks, LINKS_OF_SESSIONS } from "./link-store.ts";
 import type { SessionsQuery } from "./session-schema.ts";
 import { countOtherSessions, deleteSession, deleteSessions, findSession, listSessions } from "./session-store.ts";
 
 /** Sessions live in real time: a test clock does not move them. */
-const realTime = ({ deps }: SessionCall): number => deps.clock.now();
+const readRealTime = ({ deps }: SessionCall): number => deps.clock.now();
 
 export async function getSessions(call: SessionCall, query: SessionsQuery) {
   const { db, session, tenant } = call;
-  const page = await askedPage(call, query, listingOf("sessions", [], {}));
-  const { rows } = await call.read({ rows: listSessions(db, tenant.platformId, realTime(call), page) });
+  const page = await readPage(call, query, hashListing("sessions", [], {}));
+  const { rows } = await call.read({ rows: listSessions(db, tenant.platformId, readRealTime(call), page) });
   return toPage(
     rows,
     page,
@@ -33,24 +33,24 @@ export async function getSessions(call: SessionCall, query: SessionsQuery) {
 
 export async function logOut(call: SessionCall): Promise<void> {
   const { caller } = await call.read({});
-  await endOne(call, caller, { sessionId: caller.sessionId, tokenHash: call.session.tokenHash });
+  await endNamedSession(call, caller, { sessionId: caller.sessionId, tokenHash: call.session.tokenHash });
 }
 
 /** The named session may be the calling one, which then logs out. */
 export async function endSession(call: SessionCall, sessionId: string): Promise<{ readonly isCurrent: boolean }> {
-  const { caller, tokenHash } = await call.read({ tokenHash: findNamed(call, sessionId) });
+  const { caller, tokenHash } = await call.read({ tokenHash: findNamedSession(call, sessionId) });
   if (tokenHash === null) throw new ServiceError("not_found");
-  await endOne(call, caller, { sessionId, tokenHash });
+  await endNamedSession(call, caller, { sessionId, tokenHash });
   return { isCurrent: tokenHash === call.session.tokenHash };
 }
 
 export const precheckSession = (call: SessionCall, sessionId: string): Precheck =>
-  precheckKnown(findNamed(call, sessionId));
+  precheckExists(findNamedSession(call, sessionId));
 
-const findNamed = (call: SessionCall, sessionId: string) =>
-  findSession(call.db, call.tenant.platformId, sessionId, realTime(call));
+const findNamedSession = (call: SessionCall, sessionId: string) =>
+  findSession(call.db, call.tenant.platformId, sessionId, readRealTime(call));
 
-async function endOne(
+async function endNamedSession(
   call: SessionCall,
   { platformId, actor }: PersonCaller,
   { sessionId, tokenHash }: { readonly sessionId: string; readonly tokenHash: string },
@@ -58,7 +58,7 @@ async function endOne(
   const { db, environment } = call;
   const subject = { type: "session", id: sessionId };
   const entry = { action: "session.ended", actor, subject } as const;
-  const now = realTime(call);
+  const now = readRealTime(call);
   // A person who logs out may still wait for a mail.
   const ended = tokenHash === call.session.tokenHash ? [] : [endLinks(db, platformId, LINKS_OF_SESSIONS, now)];
   const recorded = recordActivity(db, { platformId, environment }, now, entry);
@@ -67,7 +67,7 @@ async function endOne(
 
 export async function endOtherSessions(call: SessionCall): Promise<void> {
   const { db, session, tenant, environment } = call;
-  const now = realTime(call);
+  const now = readRealTime(call);
   const { caller, others } = await call.read({ others: countOtherSessions(db, tenant.platformId, session.tokenHash) });
   const { platformId, actor } = caller;
   const ended = [

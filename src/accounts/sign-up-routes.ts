@@ -1,6 +1,6 @@
 // Routes of the sign-up (ACC-10).
 import { route } from "../http/route.ts";
-import { validFields } from "../http/schemas.ts";
+import { pickValidFields } from "../http/schemas.ts";
 
 import { keysOfAddress, precheckRegistration, registerPlatform } from "./sign-up.ts";
 import { addressInput, registrationInput, tokenInput, verificationInput } from "./sign-up-schema.ts";
@@ -18,7 +18,7 @@ export const signUpRoutes = [
     idempotency: "plain",
     keysOf: keysOfAddress,
     handle: (call, { body }) => registerPlatform(call, body),
-    precheck: (call, { body }) => precheckRegistration(call, validFields(registrationInput, body)),
+    precheck: (call, { body }) => precheckRegistration(call, pickValidFields(registrationInput, body)),
   }),
   route({
     method: "post",

@@ -11,7 +11,7 @@ import { hashNewPassword } from "./attempts.ts";
 import { createLink, sendLink } from "./links.ts";
 import { mayMailStranger } from "./mail-bounds.ts";
 import { insertPassword } from "./password-store.ts";
-import { passwordFaults } from "./passwords.ts";
+import { findPasswordFaults } from "./passwords.ts";
 import { toPlatformView } from "./profile.ts";
 import type { RegistrationInput } from "./sign-up-schema.ts";
 import { findPlatformByEmail, insertPlatform, ownerOfEmail } from "./store.ts";
@@ -22,7 +22,7 @@ export async function registerPlatform(call: PublicCall, input: RegistrationInpu
     taken: findPlatformByEmail(db, input.email),
     mayMail: await mayMailStranger(db, input.email, now),
   });
-  const faults = await passwordFaults(deps.env.ASSETS, "password", input.password, input.email);
+  const faults = await findPasswordFaults(deps.env.ASSETS, "password", input.password, input.email);
   if (faults.length > 0) throw validationError(faults);
   if (taken) throw new ServiceError("email_exists");
   const row = newPlatform(input, now);
@@ -57,7 +57,7 @@ export const keysOfAddress = async ({ email }: RegistrationInput): Promise<Idemp
 
 /** Finds the further faults of a body that the schema refuses. */
 export const precheckRegistration = ({ deps }: PublicCall, { password, email }: Partial<RegistrationInput>): Precheck =>
-  precheck({}, () => (password === undefined ? [] : passwordFaults(deps.env.ASSETS, "password", password, email)));
+  precheck({}, () => (password === undefined ? [] : findPasswordFaults(deps.env.ASSETS, "password", password, email)));
 
 const newPlatform = ({ email, legal_name }: RegistrationInput, now: number): PlatformRow => ({
   platformId: newId("plt", now),

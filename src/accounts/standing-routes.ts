@@ -4,9 +4,9 @@ import { closePlatform } from "./close.ts";
 import { precheckAccount } from "./decide.ts";
 
 import { reinstatePlatform, suspendPlatform } from "./standing.ts";
-import { closingInput, standingInput, standingParams } from "./standing-schema.ts";
+import { accountStatusParams, closingInput, statusReasonInput } from "./standing-schema.ts";
 
-export const standingRoutes = [
+export const accountStatusRoutes = [
   route({
     method: "post",
     path: "/v1/platform/close",
@@ -28,8 +28,8 @@ export const standingRoutes = [
     path: "/v1/operator/platforms/{platform_id}/suspend",
     operationId: "suspendPlatform",
     surfaces: ["operator"],
-    params: standingParams,
-    body: standingInput,
+    params: accountStatusParams,
+    body: statusReasonInput,
     status: 200,
     errors: ["not_found", "invalid_status"],
     handle: (call, { params, body }) => suspendPlatform(call, params.platform_id, body),
@@ -40,8 +40,8 @@ export const standingRoutes = [
     path: "/v1/operator/platforms/{platform_id}/reinstate",
     operationId: "reinstatePlatform",
     surfaces: ["operator"],
-    params: standingParams,
-    body: standingInput,
+    params: accountStatusParams,
+    body: statusReasonInput,
     status: 200,
     errors: ["not_found", "invalid_status"],
     handle: (call, { params, body }) => reinstatePlatform(call, params.platform_id, body),

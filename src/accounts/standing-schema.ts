@@ -4,9 +4,9 @@ import { text } from "../http/schemas.ts";
 
 import { presentedPassword } from "./sign-up-schema.ts";
 
-export const standingParams = z.object({ platform_id: z.string() });
+export const accountStatusParams = z.object({ platform_id: z.string() });
 
-export const standingInput = z
+export const statusReasonInput = z
   .strictObject({ reason: text(1000) })
   .register(z.globalRegistry, { id: "AccountStandingInput" });
 

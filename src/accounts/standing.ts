@@ -9,15 +9,15 @@ import { recordActivity } from "../journal/activity.ts";
 import { recordNotice } from "../journal/notices.ts";
 import { recordOperatorEntry } from "../journal/operator-log.ts";
 import { cascadeAccount } from "../standing/cascades.ts";
-import { relistUnreached } from "../standing/restatement-store.ts";
+import { relistAccount } from "../standing/restatement-store.ts";
 import { accountReads } from "../standing/subjects.ts";
 import { toPlatformView } from "./profile.ts";
 import { type PlatformTrigger, platformMachine } from "./states.ts";
 import { findPlatform, movePlatform, type PlatformChange } from "./store.ts";
 
-type Reasoned = { readonly reason: string };
+type ReasonInput = { readonly reason: string };
 
-type Decision = {
+type StatusDecision = {
   readonly trigger: CascadeTrigger;
   readonly moveOf: (before: PlatformRow) => Move<PlatformStatus>;
   readonly set: (before: PlatformRow, reason: string) => PlatformChange;
@@ -27,7 +27,7 @@ type Decision = {
   readonly notice: "customer.account_suspended" | "customer.account_reinstated";
 };
 
-const SUSPENSION: Decision = {
+const SUSPENSION: StatusDecision = {
   trigger: "principal_stops",
   moveOf: ({ status }) => move(platformMachine, status, "suspend"),
   set: ({ status }, reason) => ({ suspensionReason: reason, suspendedFrom: status }),
@@ -37,31 +37,36 @@ const SUSPENSION: Decision = {
 };
 
 /** The trigger that leads back to the state that an account was suspended in. */
-const RETURNS: Readonly<Partial<Record<PlatformStatus, PlatformTrigger>>> = {
+const REINSTATE_TRIGGERS: Readonly<Partial<Record<PlatformStatus, PlatformTrigger>>> = {
   PROFILE_PENDING: "reinstate_profile",
   KYB_PENDING: "reinstate_kyb",
   IN_REVIEW: "reinstate_review",
   ACCREDITED: "reinstate_accredited",
 };
 
-const REINSTATEMENT: Decision = {
+const REINSTATEMENT: StatusDecision = {
   trigger: "account_returns",
   moveOf: ({ status, suspendedFrom }) =>
     // If the account is not suspended, the machine refuses any of these triggers.
-    move(platformMachine, status, RETURNS[suspendedFrom ?? status] ?? "reinstate_profile"),
+    move(platformMachine, status, REINSTATE_TRIGGERS[suspendedFrom ?? status] ?? "reinstate_profile"),
   set: () => ({ suspensionReason: null, suspendedFrom: null }),
   action: "account.reinstated",
   act: "platform.reinstated",
   notice: "customer.account_reinstated",
 };
 
-export const suspendPlatform = (call: OperatorCall, platformId: string, input: Reasoned) =>
-  decideStanding(call, platformId, input, SUSPENSION);
+export const suspendPlatform = (call: OperatorCall, platformId: string, input: ReasonInput) =>
+  changeAccountStatus(call, platformId, input, SUSPENSION);
 
-export const reinstatePlatform = (call: OperatorCall, platformId: string, input: Reasoned) =>
-  decideStanding(call, platformId, input, REINSTATEMENT);
+export const reinstatePlatform = (call: OperatorCall, platformId: string, input: ReasonInput) =>
+  changeAccountStatus(call, platformId, input, REINSTATEMENT);
 
-async function decideStanding(call: OperatorCall, platformId: string, { reason }: Reasoned, decision: Decision) {
+async function changeAccountStatus(
+  call: OperatorCall,
+  platformId: string,
+  { reason }: ReasonInput,
+  decision: StatusDecision,
+) {
   const { db, deps, now, actor } = call;
   const { trigger, action, act, notice } = decision;
   const subject = { type: "platform", id: platformId };
@@ -78,7 +83,7 @@ async function decideStanding(call: OperatorCall, platformId: string, { reason }
     platformId,
     statements: [
       ...movePlatform(db, before, set, now, moved),
-      ...(trigger === "account_returns" ? [relistUnreached(db, platformId, deps.clock.now())] : []),
+      ...(trigger === "account_returns" ? [relistAccount(db, platformId, deps.clock.now())] : []),
     ],
   };
   const cascading = cascadeAccount(deps, above, { trigger, reason: "operator", actor }, found, now, call.contended);

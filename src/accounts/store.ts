@@ -7,14 +7,14 @@ import type { Position } from "../core/page.ts";
 import { foldName } from "../core/text.ts";
 import type { PlatformStatus } from "../core/vocabulary.ts";
 import { type Database, guard, mustChange, type Read, readAll, readOne, type Statement } from "../db/batch.ts";
-import { countEnded, type Ended, type Ending, endedKeys } from "../db/ended.ts";
+import { countEnded, type EndedCount, type EndingTable, selectEndedKeys } from "../db/ended.ts";
 import { type DocumentRow, type PlatformRow, platforms } from "../db/tables/accounts.ts";
 
 export const findPlatform = (db: Database, platformId: string | SQL<string>): Read<PlatformRow | null> =>
   readOne(db.select().from(platforms).where(eq(platforms.platformId, platformId)));
 
 /** The account that an address belongs to. The condition is literal, so that SQLite uses the partial index. */
-export const byEmail = (email: string): SQL | undefined =>
+export const hasEmail = (email: string): SQL | undefined =>
   and(eq(platforms.emailFolded, foldName(email)), sql`${platforms.closedAt} is null`);
 
 /** The tenant principal of an account as an expression, so that it is read in the trip that reads the account. */
@@ -22,7 +22,7 @@ export const tenantPrincipalOf = (platformId: string | SQL<string>): SQL<string>
   sql<string>`(select tenant_principal_id from platforms where platform_id = ${platformId})`;
 
 export const findPlatformByEmail = (db: Database, email: string): Read<PlatformRow | null> =>
-  readOne(db.select().from(platforms).where(byEmail(email)));
+  readOne(db.select().from(platforms).where(hasEmail(email)));
 
 /** The account of an address as an expression. */
 export const ownerOfEmail = (email: string): SQL<string> =>
@@ -121,13 +121,13 @@ export const insertPlatform = (db: Database, row: PlatformRow): Statement => db.
  * Makes a document the current one of its type, or counts a supporting one. The statement is relative to the stored value, so that simultaneous
  * uploads all count. It is refused once the account is suspended or closed, holds enough supporting documents, or has submitted enough on this day.
  */
-export function noteDocument(
+export function recordDocument(
   db: Database,
   { platformId, type, documentId }: Pick<DocumentRow, "platformId" | "type" | "documentId">,
   now: number,
 ): Statement[] {
   const counted = sql`coalesce(${platforms.documents} ->> '$.supporting', 0)`;
-  const day = dayOf(now);
+  const day = toUtcDay(now);
   const submitted = sql`coalesce(iif(${platforms.documents} ->> '$.day' = ${day}, ${platforms.documents} ->> '$.submitted', 0), 0)`;
   const isSupporting = type === "supporting";
   const [path, value] = isSupporting ? ["$.supporting", sql`${counted} + 1`] : [`$.${type}`, sql`${documentId}`];
@@ -149,10 +149,10 @@ export function noteDocument(
 }
 
 /** How many documents were submitted on the day of an instant. */
-export const submittedOn = ({ documents }: PlatformRow, now: number): number =>
-  documents.day === dayOf(now) ? (documents.submitted ?? 0) : 0;
+export const countSubmittedOn = ({ documents }: PlatformRow, now: number): number =>
+  documents.day === toUtcDay(now) ? (documents.submitted ?? 0) : 0;
 
-const dayOf = (now: number): number => Math.floor(now / DAY_MS);
+const toUtcDay = (now: number): number => Math.floor(now / DAY_MS);
 
 export type PlatformChange = Partial<Omit<PlatformRow, "platformId" | "status" | "updatedAt" | "createdAt">>;
 
@@ -195,7 +195,7 @@ export const movePlatform = (
   );
 
 /** Refuses a batch that was decided before its account was suspended or closed: from that commit on nothing is written for it (ACC-25). */
-export const whileOpen = (db: Database, platformId: string): Statement =>
+export const guardOpenAccount = (db: Database, platformId: string): Statement =>
   guard(
     db,
     sql`exists (select 1 from platforms where platform_id = ${platformId} and status not in ('SUSPENDED', 'CLOSED'))`,
@@ -206,18 +206,18 @@ export const IS_OPEN = sql`platforms.status not in ('SUSPENDED', 'CLOSED')`;
 
 // ---- Accounts that were never verified -----------------------------------------------------------------------------------
 
-const UNVERIFIED: Ending = {
+const UNVERIFIED: EndingTable = {
   table: platforms,
   key: platforms.platformId,
   end: platforms.createdAt,
   partial: { index: "platforms_unverified", only: sql`status = 'EMAIL_PENDING'` },
 };
 
-export const countUnverified = (db: Database, by: number, most: number): Read<Ended> =>
+export const countUnverified = (db: Database, by: number, most: number): Read<EndedCount> =>
   countEnded(db, UNVERIFIED, by, most);
 
 /** The ids as an expression: it yields the same ids within a batch until the accounts themselves are deleted. */
-export const unverifiedIds = (by: number, slice: number): SQL => endedKeys(UNVERIFIED, by, slice);
+export const unverifiedIds = (by: number, slice: number): SQL => selectEndedKeys(UNVERIFIED, by, slice);
 
 export const deletePlatforms = (db: Database, platformIds: SQL): Statement =>
   db.delete(platforms).where(sql`${platforms.platformId} in ${platformIds}`);
@@ -244,11 +244,16 @@ export const moveSandboxClock = (
   );
 
 /** Records the first move of the clock, after which the sandbox's ratings are found by that clock. */
-export const noteRatingsDated = (db: Database, platformId: string): Statement =>
+export const recordRatingsDated = (db: Database, platformId: string): Statement =>
   db.update(platforms).set({ ratingsDated: true }).where(eq(platforms.platformId, platformId));
 
 /** Writes nothing if the clock was moved meanwhile, because calls that began before may still write rows that are due earlier. */
-export const noteSandboxRecorded = (db: Database, platformId: string, offset: number, recordedTo: number): Statement =>
+export const recordSandboxProgress = (
+  db: Database,
+  platformId: string,
+  offset: number,
+  recordedTo: number,
+): Statement =>
   db
     .update(platforms)
     .set({ clockRecordedTo: recordedTo })

@@ -6,8 +6,8 @@ import { move } from "../core/machine.ts";
 import { recordActivity } from "../journal/activity.ts";
 import { raiseAlert } from "../journal/alerts.ts";
 import { toPlatformView } from "./profile.ts";
-import { missingDocuments } from "./requirements.ts";
-import { reviewedOf } from "./reviewed.ts";
+import { findMissingDocuments } from "./requirements.ts";
+import { toReviewedProfile } from "./reviewed.ts";
 import { platformMachine } from "./states.ts";
 import { findPlatform, updatePlatform } from "./store.ts";
 
@@ -17,14 +17,20 @@ export async function submitVerification(call: SessionCall) {
   const { caller, platform: before } = await call.read({ platform: findPlatform(db, call.tenant.platformId) });
   if (!before) throw new ServiceError("invalid_credentials");
   const moved = move(platformMachine, before.status, "submit");
-  const missing = missingDocuments(before);
+  const missing = findMissingDocuments(before);
   if (missing.length > 0) {
     const message = "This document is missing.";
     throw validationError(missing.map((type) => fieldError(type, "missing_fields", message)));
   }
   const { platformId } = before;
   // Clears an earlier decision, which the log keeps.
-  const set = { submittedAt: now, reviewed: reviewedOf(before), decision: null, decisionReason: null, decidedAt: null };
+  const set = {
+    submittedAt: now,
+    reviewed: toReviewedProfile(before),
+    decision: null,
+    decisionReason: null,
+    decidedAt: null,
+  };
   const view = { ...toPlatformView({ ...before, ...set, status: moved.to }), environment };
   await call.commit(
     [

@@ -8,7 +8,7 @@ import { findStrayIds } from "./document-store.ts";
 
 const SLICE = 500;
 
-async function withoutRow(db: Database, files: readonly StoredFile[]): Promise<StoredFile[]> {
+async function findStrayFiles(db: Database, files: readonly StoredFile[]): Promise<StoredFile[]> {
   if (files.length === 0) return [];
   const { stray } = await readBatch(db, {
     stray: findStrayIds(
@@ -28,7 +28,7 @@ export const sweepDocuments: BulkJob = {
   find: async ({ db, env, clock, slices }, after) => {
     const { files, more } = await listFiles(env, { after: after.id }, slices?.files ?? SLICE);
     const before = clock.now() - STRAY_FILE_HOURS * HOUR_MS;
-    const strays = await withoutRow(
+    const strays = await findStrayFiles(
       db,
       files.filter(({ storedAt }) => storedAt < before),
     );

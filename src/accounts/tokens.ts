@@ -10,16 +10,16 @@ const SESSION_PATTERN = /^ses_[A-Za-z0-9_-]{43}$/;
 
 export type NewToken = { readonly token: string; readonly tokenHash: string };
 
-const random = (): string => encodeBase64Url(crypto.getRandomValues(new Uint8Array(BYTES)));
+const drawSecret = (): string => encodeBase64Url(crypto.getRandomValues(new Uint8Array(BYTES)));
 
-async function hashed(token: string): Promise<NewToken> {
+async function hashToken(token: string): Promise<NewToken> {
   return { token, tokenHash: await sha256Hex(token) };
 }
 
-export const newSessionToken = (): Promise<NewToken> => hashed(SESSION_PREFIX + random());
-export const newLinkToken = (): Promise<NewToken> => hashed(random());
+export const newSessionToken = (): Promise<NewToken> => hashToken(SESSION_PREFIX + drawSecret());
+export const newLinkToken = (): Promise<NewToken> => hashToken(drawSecret());
 
 /** Judges only the form. */
 export const isSessionToken = (text: string): boolean => SESSION_PATTERN.test(text);
 /** Distinguishes a session's token, even a mistyped one, from other bearer tokens. */
-export const namesSession = (text: string): boolean => text.startsWith(SESSION_PREFIX);
+export const looksLikeSessionToken = (text: string): boolean => text.startsWith(SESSION_PREFIX);

@@ -16,7 +16,7 @@ const randomBytes = (length: number) => crypto.getRandomValues(new Uint8Array(le
 export const newTotpSecret = (): Uint8Array<ArrayBuffer> => randomBytes(SECRET_BYTES);
 
 /** The secret in the forms that an authenticator app accepts: typed, or as a link in a QR code. */
-export function shownSecret(secret: Uint8Array, issuer: string, email: string) {
+export function toAppSecret(secret: Uint8Array, issuer: string, email: string) {
   const text = encodeBase32(secret, ALPHABET);
   const label = `${encodeURIComponent(issuer)}:${encodeURIComponent(email)}`;
   const query = `secret=${text}&issuer=${encodeURIComponent(issuer)}&algorithm=SHA1&digits=6&period=${TOTP_STEP_SECONDS}`;
@@ -24,7 +24,7 @@ export function shownSecret(secret: Uint8Array, issuer: string, email: string) {
 }
 
 /** The code of a time step (RFC 4226, section 5.3). */
-export async function totpCode(secret: Uint8Array<ArrayBuffer>, step: number): Promise<string> {
+export async function computeTotpCode(secret: Uint8Array<ArrayBuffer>, step: number): Promise<string> {
   const counter = new Uint8Array(COUNTER_BYTES);
   writeNumber(counter, step);
   const key = await crypto.subtle.importKey("raw", secret, HMAC, false, ["sign"]);
@@ -33,18 +33,18 @@ export async function totpCode(secret: Uint8Array<ArrayBuffer>, step: number): P
   return String((mac.getUint32(offset) & 0x7fffffff) % 1_000_000).padStart(6, "0");
 }
 
-export const stepOf = (now: number): number => Math.floor(now / (TOTP_STEP_SECONDS * SECOND_MS));
+export const toTimeStep = (now: number): number => Math.floor(now / (TOTP_STEP_SECONDS * SECOND_MS));
 
 /** The step of a code that counts now: the current step or a neighbour, because clocks differ, and later than the last used step. Null: none. */
-export async function matchingStep(
+export async function findMatchingStep(
   secret: Uint8Array<ArrayBuffer>,
   code: string,
   now: number,
   usedStep: number,
 ): Promise<number | null> {
-  const current = stepOf(now);
+  const current = toTimeStep(now);
   for (const step of [current - 1, current, current + 1])
-    if (step > usedStep && (await totpCode(secret, step)) === code) return step;
+    if (step > usedStep && (await computeTotpCode(secret, step)) === code) return step;
   return null;
 }
 
@@ -58,5 +58,5 @@ export const newRecoveryCodes = (): Promise<{ readonly code: string; readonly ha
   );
 
 /** Removes the grouping and the case that people type. */
-export const normalizedCode = (typed: string): string => typed.replace(/[\s-]/g, "").toUpperCase();
+export const normalizeCode = (typed: string): string => typed.replace(/[\s-]/g, "").toUpperCase();
 export const isTotpCode = (code: string): boolean => /^\d{6}$/.test(code);

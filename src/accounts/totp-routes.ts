@@ -1,7 +1,7 @@
 // Routes of TOTP (CRED-28).
 import { route } from "../http/route.ts";
 import { precheckAccount } from "./decide.ts";
-import { standingInput, standingParams } from "./standing-schema.ts";
+import { accountStatusParams, statusReasonInput } from "./standing-schema.ts";
 import { confirmTotp, removeTotp, removeTotpOf, setUpTotp } from "./totp.ts";
 import { totpConfirmation, totpRemoval, totpSetUp } from "./totp-schema.ts";
 
@@ -43,8 +43,8 @@ export const totpRoutes = [
     path: "/v1/operator/platforms/{platform_id}/totp/remove",
     operationId: "removePlatformTotp",
     surfaces: ["operator"],
-    params: standingParams,
-    body: standingInput,
+    params: accountStatusParams,
+    body: statusReasonInput,
     status: 200,
     errors: ["not_found", "invalid_status"],
     handle: (call, { params, body }) => removeTotpOf(call, params.platform_id, body),

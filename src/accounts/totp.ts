@@ -5,7 +5,7 @@ import type { Env } from "../context.ts";
 import { toIso } from "../core/clock.ts";
 import { decodeBase64, encodeBase64, sha256Hex } from "../core/encoding.ts";
 import { type FieldError, fieldError, ServiceError } from "../core/errors.ts";
-import { sealingUnder } from "../core/seal-keys.ts";
+import { openSealing } from "../core/seal-keys.ts";
 import type { Actor, Environment } from "../core/vocabulary.ts";
 import { commit, type Database, readBatch, type Statement } from "../db/batch.ts";
 import type { PersonRow, PlatformRow } from "../db/tables/accounts.ts";
@@ -15,15 +15,22 @@ import { recordNotice } from "../journal/notices.ts";
 import { recordOperatorEntry } from "../journal/operator-log.ts";
 import { judgePassword, judgePerson, requireCurrentPassword } from "./current-password.ts";
 import { endLinks, LINKS_OF_SESSIONS } from "./link-store.ts";
-import { findPerson, findSealedOtherwise, updatePerson } from "./password-store.ts";
+import { findPerson, findSealedByOlderKey, updatePerson } from "./password-store.ts";
 import { deleteSessions } from "./session-store.ts";
 import { findPlatform } from "./store.ts";
-import { isTotpCode, matchingStep, newRecoveryCodes, newTotpSecret, normalizedCode, shownSecret } from "./totp-code.ts";
+import {
+  findMatchingStep,
+  isTotpCode,
+  newRecoveryCodes,
+  newTotpSecret,
+  normalizeCode,
+  toAppSecret,
+} from "./totp-code.ts";
 import type { TotpConfirmation, TotpRemoval, TotpSetUp } from "./totp-schema.ts";
 
-const sealing = sealingUnder("ACCOUNT_SEAL_KEYS");
+const totpSealing = openSealing("ACCOUNT_SEAL_KEYS");
 /** @throws Error where ACCOUNT_SEAL_KEYS is no list of keys */
-export const checkAccountSealKeys = sealing.check;
+export const checkAccountSealKeys = totpSealing.check;
 
 /** Whether a log-in and a confirmation need a code. */
 export const hasTotp = ({ totpConfirmedAt }: PersonRow): boolean => totpConfirmedAt !== null;
@@ -39,10 +46,10 @@ export async function useCode(
   now: number,
   refuse: () => ServiceError,
 ): Promise<UsedCode> {
-  const code = normalizedCode(typed);
+  const code = normalizeCode(typed);
   if (isTotpCode(code) && totpSecret !== null) {
-    const secret = decodeBase64(await sealing.open(env, platformId, totpSecret));
-    const step = secret ? await matchingStep(secret, code, now, totpStep) : null;
+    const secret = decodeBase64(await totpSealing.open(env, platformId, totpSecret));
+    const step = secret ? await findMatchingStep(secret, code, now, totpStep) : null;
     if (step === null) throw refuse();
     return { totpStep: step };
   }
@@ -51,11 +58,11 @@ export async function useCode(
   return { recoveryCodes: recoveryCodes.filter((stored) => stored !== hash) };
 }
 
-const wrongCode = (field: string): FieldError =>
+const wrongCodeFault = (field: string): FieldError =>
   fieldError(field, "invalid_value", "Must be the app's current code or a recovery code, not used before.");
 
 /** The refusal of a wrong code in a body. */
-export const codeInvalid = (field: string, fault = wrongCode(field)): ServiceError =>
+export const invalidCodeError = (field: string, fault = wrongCodeFault(field)): ServiceError =>
   new ServiceError("validation_failed", { field_errors: [fault], type: "totp_invalid" });
 
 const NO_CODE_OF_APP = fieldError("code", "invalid_value", "Must be the app's current code, not used before.");
@@ -76,42 +83,42 @@ export async function setUpTotp(call: SessionCall, { current_password }: TotpSet
   const { db, deps } = call;
   const { caller, platform, person } = await readPerson(call);
   await requireCurrentPassword(call, caller, person.hash, current_password);
-  if (hasTotp(person)) throw new ServiceError("invalid_status", { message: STANDS });
+  if (hasTotp(person)) throw new ServiceError("invalid_status", { message: TOTP_IN_FORCE });
   const secret = newTotpSecret();
   const recovery = await newRecoveryCodes();
   const { env, config } = deps;
   const set = {
-    totpSecret: await sealing.seal(env, platform.platformId, encodeBase64(secret)),
-    totpSealKey: await sealing.newestKey(env),
+    totpSecret: await totpSealing.seal(env, platform.platformId, encodeBase64(secret)),
+    totpSealKey: await totpSealing.newestKey(env),
     totpStep: 0,
     recoveryCodes: recovery.map(({ hash }) => hash),
   };
   const view = {
-    ...shownSecret(secret, config.operatorName, platform.email),
+    ...toAppSecret(secret, config.operatorName, platform.email),
     recovery_codes: recovery.map(({ code }) => code),
   };
   await call.commit(updatePerson(db, person, set), view);
   return view;
 }
 
-const STANDS = "TOTP is already set up; remove it first.";
-const NONE_STANDS = "TOTP is not set up.";
+const TOTP_IN_FORCE = "TOTP is already set up; remove it first.";
+const TOTP_NOT_IN_FORCE = "TOTP is not set up.";
 
 export async function confirmTotp(call: SessionCall, { code }: TotpConfirmation) {
   const { db, deps } = call;
   const now = deps.clock.now();
   const { caller, platform, person } = await readPerson(call);
-  if (hasTotp(person)) throw new ServiceError("invalid_status", { message: STANDS });
-  if (person.totpSecret === null) throw new ServiceError("invalid_status", { message: NONE_STANDS });
+  if (hasTotp(person)) throw new ServiceError("invalid_status", { message: TOTP_IN_FORCE });
+  if (person.totpSecret === null) throw new ServiceError("invalid_status", { message: TOTP_NOT_IN_FORCE });
   // A recovery code would not prove that the app works.
   const withoutCodes = { ...person, recoveryCodes: null };
   const used = await judgePerson(call, caller, (wrong) =>
-    useCode(deps.env, withoutCodes, code, now, () => wrong(codeInvalid("code", NO_CODE_OF_APP))),
+    useCode(deps.env, withoutCodes, code, now, () => wrong(invalidCodeError("code", NO_CODE_OF_APP))),
   );
   const view = { confirmed_at: toIso(now) };
   const set = { ...used, totpConfirmedAt: now };
   await call.commit(
-    [...updatePerson(db, person, set), ...changed(call, caller, platform, "account.totp_enabled", now)],
+    [...updatePerson(db, person, set), ...recordTotpChange(call, caller, platform, "account.totp_enabled", now)],
     view,
   );
   return view;
@@ -123,11 +130,11 @@ export async function removeTotp(call: SessionCall, { current_password, code }: 
   const { caller, platform, person } = await readPerson(call);
   await judgePerson(call, caller, async (wrong) => {
     await judgePassword(call, wrong, person.hash, current_password, "current_password");
-    if (!hasTotp(person)) throw new ServiceError("invalid_status", { message: NONE_STANDS });
-    await useCode(deps.env, person, code, now, () => wrong(codeInvalid("code")));
+    if (!hasTotp(person)) throw new ServiceError("invalid_status", { message: TOTP_NOT_IN_FORCE });
+    await useCode(deps.env, person, code, now, () => wrong(invalidCodeError("code")));
   });
   await call.commit(
-    [...updatePerson(db, person, NO_TOTP), ...changed(call, caller, platform, "account.totp_disabled", now)],
+    [...updatePerson(db, person, NO_TOTP), ...recordTotpChange(call, caller, platform, "account.totp_disabled", now)],
     null,
   );
   return null;
@@ -148,7 +155,7 @@ const NOTICES = {
 } as const satisfies Record<TotpAction, string>;
 
 /** Ends the other sessions with the links that they requested, and writes the entry and the notice. */
-const changed = (
+const recordTotpChange = (
   { db, environment, session }: SessionCall,
   { actor }: PersonCaller,
   platform: PlatformRow,
@@ -157,10 +164,10 @@ const changed = (
 ): Statement[] => [
   deleteSessions(db, platform.platformId, session.tokenHash),
   endLinks(db, platform.platformId, LINKS_OF_SESSIONS, now),
-  ...told(db, platform, { action, actor, environment }, now),
+  ...recordTotpNotice(db, platform, { action, actor, environment }, now),
 ];
 
-function told(
+function recordTotpNotice(
   db: Database,
   platform: PlatformRow,
   { action, actor, environment }: { action: TotpAction; actor: Actor; environment: Environment },
@@ -186,7 +193,7 @@ export async function removeTotpOf(call: OperatorCall, platformId: string, { rea
     person: findPerson(db, platformId),
   });
   if (!platform) throw new ServiceError("not_found");
-  if (!person || !hasTotp(person)) throw new ServiceError("invalid_status", { message: NONE_STANDS });
+  if (!person || !hasTotp(person)) throw new ServiceError("invalid_status", { message: TOTP_NOT_IN_FORCE });
   const view = { platform_id: platformId, removed_at: toIso(now) };
   const subject = { type: "platform", id: platformId };
   await call.commit(
@@ -194,7 +201,13 @@ export async function removeTotpOf(call: OperatorCall, platformId: string, { rea
       ...updatePerson(db, person, NO_TOTP),
       deleteSessions(db, platformId),
       endLinks(db, platformId, LINKS_OF_SESSIONS, now),
-      ...told(db, platform, { action: "account.totp_disabled", actor, environment: "sandbox" }, now, reason),
+      ...recordTotpNotice(
+        db,
+        platform,
+        { action: "account.totp_disabled", actor, environment: "sandbox" },
+        now,
+        reason,
+      ),
       recordOperatorEntry(db, actor, now, { action: "platform.totp_removed", subject, platformId, detail: { reason } }),
     ],
     view,
@@ -209,16 +222,20 @@ export const resealTotpSecrets: EachJob = {
   kind: "each",
   name: "reseal_totp_secrets",
   find: async ({ db, env, clock }, after, limit) => {
-    const newest = await sealing.newestKey(env);
-    const { ids } = await readBatch(db, { ids: findSealedOtherwise(db, newest, after?.id ?? "", limit) });
+    const newest = await totpSealing.newestKey(env);
+    const { ids } = await readBatch(db, { ids: findSealedByOlderKey(db, newest, after?.id ?? "", limit) });
     // Due since its key is not the newest, which no column dates.
     return ids.map((id) => ({ at: clock.now(), id }));
   },
   record: async ({ db, env }, platformId) => {
     const { person } = await readBatch(db, { person: findPerson(db, platformId) });
-    const totpSealKey = await sealing.newestKey(env);
+    const totpSealKey = await totpSealing.newestKey(env);
     if (!person?.totpSecret || person.totpSealKey === totpSealKey) return false;
-    const totpSecret = await sealing.seal(env, platformId, await sealing.open(env, platformId, person.totpSecret));
+    const totpSecret = await totpSealing.seal(
+      env,
+      platformId,
+      await totpSealing.open(env, platformId, person.totpSecret),
+    );
     await commit(db, updatePerson(db, person, { totpSecret, totpSealKey }));
     return true;
   },

@@ -4,14 +4,14 @@ import type { Database, Statement } from "../db/batch.ts";
 import { deleteEntries } from "../journal/activity-store.ts";
 import { deleteChains } from "../journal/chain-store.ts";
 import { deleteVolumes } from "../journal/volume-store.ts";
-import { deleteLinksOf } from "./link-store.ts";
-import { deletePasswords } from "./password-store.ts";
+import { deleteLinksOfAccounts } from "./link-store.ts";
+import { deletePasswordsOfAccounts } from "./password-store.ts";
 import { deletePlatforms } from "./store.ts";
 
 /** Deletes all their rows. The accounts themselves go last, because the other rows are found through them. */
 export const deleteUnverified = (db: Database, those: SQL): Statement[] => [
-  deletePasswords(db, those),
-  deleteLinksOf(db, those),
+  deletePasswordsOfAccounts(db, those),
+  deleteLinksOfAccounts(db, those),
   deleteEntries(db, those),
   ...deleteChains(db, those),
   deleteVolumes(db, those),

@@ -4,7 +4,7 @@ import { toIso } from "../core/clock.ts";
 import { ServiceError } from "../core/errors.ts";
 import { DAY_MS } from "../core/limits.ts";
 import type { Environment } from "../core/vocabulary.ts";
-import { dayOf, endOfDay, volumeMark } from "../core/volume.ts";
+import { endOfVolumeDay, findVolumeMark, toVolumeDay } from "../core/volume.ts";
 import { countEntries } from "../journal/activity-store.ts";
 import { findVolumes } from "../journal/volume-store.ts";
 import { countEndpoints } from "../webhooks/store.ts";
@@ -17,25 +17,25 @@ export async function getUsage(call: OperatorCall, platformId: string): Promise<
   const { found, rows, links, ...endpoints } = await call.read({
     found: findVolumes(db, [platformId]),
     rows: countEntries(db, platformId),
-    links: countLinks(db, platformId, dayOf(now) * DAY_MS),
+    links: countLinks(db, platformId, toVolumeDay(now) * DAY_MS),
     sandbox: countEndpoints(db, { platformId, environment: "sandbox" }),
     production: countEndpoints(db, { platformId, environment: "production" }),
   });
   const [account] = found;
   if (!account) throw new ServiceError("not_found");
-  const today = account.volume?.day === dayOf(now) ? account.volume : null;
+  const today = account.volume?.day === toVolumeDay(now) ? account.volume : null;
   const of = (environment: Environment): AccountUsage["sandbox"] => ({
     events: today?.[`${environment}Events`] ?? 0,
     deliveries: today?.[`${environment}Deliveries`] ?? 0,
     event_bytes: today?.[`${environment}Bytes`] ?? 0,
     endpoints: endpoints[environment],
     limits: deps.config.volume[environment],
-    used_up: volumeMark(account.marks, environment, now)?.quota ?? null,
+    used_up: findVolumeMark(account.marks, environment, now)?.quota ?? null,
   });
   return {
     platform_id: platformId,
-    since: toIso(dayOf(now) * DAY_MS),
-    resets_at: toIso(endOfDay(now)),
+    since: toIso(toVolumeDay(now) * DAY_MS),
+    resets_at: toIso(endOfVolumeDay(now)),
     sandbox: of("sandbox"),
     production: of("production"),
     rows,

@@ -13,12 +13,12 @@ import { recordNotice } from "../journal/notices.ts";
 import { moveAddress } from "./change-email.ts";
 import { confirmContact } from "./contact.ts";
 import { requirePasswordOf } from "./current-password.ts";
-import { placeOf } from "./device-name.ts";
+import { toLogInPlace } from "./device-name.ts";
 import { issueKey } from "./keys.ts";
 import { endLinks, findLink, ownerOfLink, useLink } from "./link-store.ts";
-import { ASKED, mailLink, recentMailsTo } from "./links.ts";
-import { findPassword, keepsPassword } from "./password-store.ts";
-import { noteDevice } from "./session-store.ts";
+import { findRecentMailsTo, MAIL_ACCEPTED, mailLink } from "./links.ts";
+import { findPassword, guardPassword } from "./password-store.ts";
+import { recordDevice } from "./session-store.ts";
 import type { TokenInput, VerificationInput } from "./sign-up-schema.ts";
 import { platformMachine } from "./states.ts";
 import { findPlatform, findPlatformByEmail, updatePlatform } from "./store.ts";
@@ -37,7 +37,7 @@ export async function verifyEmail(call: PublicCall, { token, password }: Verific
   if (link.kind === "confirm_contact") return confirmContact(call, link, platform);
   if (password === undefined) throw validationError([fieldError("password", "required")]);
   const { before } = await requirePasswordOf(call, platform.email, stored, password);
-  const ofPassword = keepsPassword(call.db, platform.platformId, before);
+  const ofPassword = guardPassword(call.db, platform.platformId, before);
   return link.kind === "verify_email"
     ? beginAccount(call, link, platform, ofPassword)
     : moveAddress(call, link, platform, ofPassword);
@@ -75,13 +75,13 @@ async function readLink({ db, now, read }: PublicCall, token: string) {
     stored: findPassword(db, owner),
   });
   if (!link || !platform || link.kind === "reset_password" || link.usedAt !== null || link.expiresAt <= now)
-    throw usedUp();
+    throw linkUsedUpError();
   return { link, platform, stored };
 }
 
 /** One refusal for every link that does not count, so that it does not reveal why. */
-const usedUp = (): ServiceError => validationError([USED_UP]);
-export const USED_UP = fieldError("token", "invalid_value", "The link is unknown, used or expired.");
+const linkUsedUpError = (): ServiceError => validationError([LINK_USED_UP]);
+export const LINK_USED_UP = fieldError("token", "invalid_value", "The link is unknown, used or expired.");
 
 async function beginAccount(call: PublicCall, link: LinkRow, before: PlatformRow, ofPassword: Statement) {
   const { db, deps, now } = call;
@@ -99,7 +99,7 @@ async function beginAccount(call: PublicCall, link: LinkRow, before: PlatformRow
       endLinks(db, platformId, ["verify_email"], now),
       ...updatePlatform(db, before, {}, now, moved),
       // The password was proven, so the first log-in from here is not reported as new.
-      noteDevice(db, platformId, placeOf(call), now),
+      recordDevice(db, platformId, toLogInPlace(call), now),
       recordActivity(db, owner, now, {
         action: "account.email_verified",
         actor,
@@ -120,8 +120,8 @@ export async function resendVerification(call: PublicCall, { email }: { readonly
   const { db, deps, now } = call;
   const { platform, mailed } = await call.read({
     platform: findPlatformByEmail(db, email),
-    mailed: recentMailsTo(db, email, "verify_email", now),
+    mailed: findRecentMailsTo(db, email, "verify_email", now),
   });
   if (platform?.status === "EMAIL_PENDING") call.background(mailLink(deps, platform, "verify_email", mailed, now));
-  return ASKED;
+  return MAIL_ACCEPTED;
 }

@@ -8,14 +8,14 @@ import { findPlace } from "../identity/certificate-store.ts";
 import { effectivePrincipalStatus } from "../principals/standing.ts";
 import { sourceReads } from "./find-store.ts";
 import { drawKey, toCredentials } from "./keys.ts";
-import { reviseAgent, sourceOf } from "./revise.ts";
+import { reviseAgent, toAidSource } from "./revise.ts";
 import { agentMachine } from "./states.ts";
 import { whileAttested } from "./while-store.ts";
 
 export async function activateAgent(call: ManagementCall, did: string) {
   const { db, tenant, now, deps } = call;
   const { place, caller, ...found } = await call.read({ ...sourceReads(db, tenant, did), place: findPlace(db) });
-  const before = sourceOf(found);
+  const before = toAidSource(found);
   const { to } = move(agentMachine, before.agent.status, "activate");
   const standing = effectivePrincipalStatus(before.principal, now);
   if (standing !== "ACTIVE") throw new ServiceError("invalid_status", { detail: { principal_status: standing } });

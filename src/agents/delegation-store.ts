@@ -3,46 +3,46 @@ import { and, eq, type SQL, sql } from "drizzle-orm";
 import { type Database, guard, type Read, read, readAll, type Statement } from "../db/batch.ts";
 import { type AgentRow, agents } from "../db/tables/agents.ts";
 import { principals } from "../db/tables/principals.ts";
-import { type Tenant, within } from "../db/tenant.ts";
+import { isOfTenant, type Tenant } from "../db/tenant.ts";
 import { type AgentWithPrincipal, withPrincipal } from "../identity/store.ts";
 import type { Bounds } from "./delegation.ts";
 
 /** Joined into the agent's own statement: a second one would have to read the agent again to find its delegator. */
-const nearest = sql`${agents} as nearest`;
-const ofNearest = <K extends keyof AgentRow>(key: K, column: string) =>
+const nearestDelegator = sql`${agents} as nearest`;
+const nearestColumn = <K extends keyof AgentRow>(key: K, column: string) =>
   sql<AgentRow[K]>`nearest.${sql.raw(column)}`.mapWith(agents[key]).as(`nearest_${column}`);
-const delegated = {
-  did: ofNearest("did", "did"),
-  authorizedActions: ofNearest("authorizedActions", "authorized_actions"),
-  capabilities: ofNearest("capabilities", "capabilities"),
-  maxTransactionValue: ofNearest("maxTransactionValue", "max_transaction_value"),
-  spendingLimit: ofNearest("spendingLimit", "spending_limit"),
-  minimumCounterpartyCertTier: ofNearest("minimumCounterpartyCertTier", "minimum_counterparty_cert_tier"),
-  minimumCounterpartyAr: ofNearest("minimumCounterpartyAr", "minimum_counterparty_ar"),
+const nearestScopeColumns = {
+  did: nearestColumn("did", "did"),
+  authorizedActions: nearestColumn("authorizedActions", "authorized_actions"),
+  capabilities: nearestColumn("capabilities", "capabilities"),
+  maxTransactionValue: nearestColumn("maxTransactionValue", "max_transaction_value"),
+  spendingLimit: nearestColumn("spendingLimit", "spending_limit"),
+  minimumCounterpartyCertTier: nearestColumn("minimumCounterpartyCertTier", "minimum_counterparty_cert_tier"),
+  minimumCounterpartyAr: nearestColumn("minimumCounterpartyAr", "minimum_counterparty_ar"),
 };
 
 /** An agent, with the scope of its nearest delegator. */
-export const findDelegated = (
+export const findAgentWithDelegator = (
   db: Database,
   tenant: Tenant,
   did: string,
 ): Read<(AgentWithPrincipal & { delegator: Bounds | null }) | null> =>
   read(
     db
-      .select({ ...withPrincipal, delegator: delegated })
+      .select({ ...withPrincipal, delegator: nearestScopeColumns })
       .from(agents)
       .innerJoin(principals, eq(principals.principalId, agents.principalId))
-      .leftJoin(nearest, sql`nearest.did = json_extract(${agents.delegators}, '$[0]')`)
-      .where(and(eq(agents.did, did), within(agents, tenant))),
+      .leftJoin(nearestDelegator, sql`nearest.did = json_extract(${agents.delegators}, '$[0]')`)
+      .where(and(eq(agents.did, did), isOfTenant(agents, tenant))),
     ([row]) => (row ? { ...row, delegator: row.delegator.did === null ? null : row.delegator } : null),
   );
 
 /** Selects the direct delegates of an agent that have not ended. Literal text, so that SQLite uses the partial index. */
-export const delegatesOf = (did: string): SQL =>
+export const isDelegateOf = (did: string): SQL =>
   sql`delegators ->> 0 = ${did} and delegators <> '[]' and status not in ('REVOKED', 'TERMINATED')`;
 
 export const findDelegates = (db: Database, did: string, limit: number): Read<{ did: string }[]> =>
-  readAll(db.select({ did: agents.did }).from(agents).where(delegatesOf(did)).limit(limit));
+  readAll(db.select({ did: agents.did }).from(agents).where(isDelegateOf(did)).limit(limit));
 
 /** Refuses unless the delegator is ACTIVE at the version that was read. A transfer to another principal also changes the version. */
 export const refuseChangedDelegator = (db: Database, { did, version }: Pick<AgentRow, "did" | "version">): Statement =>

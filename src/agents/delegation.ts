@@ -21,7 +21,7 @@ export type Bounds = Pick<
 /** A proposed delegate: complete, or only the valid parts of a faulty body. */
 export type Delegate = { readonly principalId?: string | undefined; readonly scope?: Bounds | undefined };
 
-export function delegationFaults(
+export function findDelegationFaults(
   { principalId, scope }: Delegate,
   delegator: AgentWithPrincipal | null,
   now: number,
@@ -40,31 +40,31 @@ export function delegationFaults(
       fieldError("delegated_by", "invalid_value", `A delegation can be at most ${DELEGATION_DEPTH_MAX} deep.`),
     );
   }
-  const wider = scope === undefined ? [] : exceeding(scope, agent);
+  const wider = scope === undefined ? [] : findExceededFields(scope, agent);
   return [...faults, ...wider.map((field) => fieldError(`scope.${field}`, "scope_exceeds_delegator"))];
 }
 
 /** Lists the scope fields in which a delegate would exceed its delegator. */
-export function exceeding(delegate: Bounds, delegator: Bounds): string[] {
+export function findExceededFields(delegate: Bounds, delegator: Bounds): string[] {
   const fields: string[] = [];
   if (!delegate.authorizedActions.every((action) => delegator.authorizedActions.includes(action)))
     fields.push("authorized_actions");
   if (!delegate.capabilities.every((capability) => delegator.capabilities.includes(capability)))
     fields.push("capabilities");
-  if (above(delegate.maxTransactionValue, delegator.maxTransactionValue)) fields.push("max_transaction_value");
-  if (widerLimit(delegate.spendingLimit, delegator.spendingLimit)) fields.push("spending_limit");
-  if (below(delegate.minimumCounterpartyCertTier, delegator.minimumCounterpartyCertTier, tierRank)) {
+  if (isAboveCeiling(delegate.maxTransactionValue, delegator.maxTransactionValue)) fields.push("max_transaction_value");
+  if (isWiderLimit(delegate.spendingLimit, delegator.spendingLimit)) fields.push("spending_limit");
+  if (isBelowFloor(delegate.minimumCounterpartyCertTier, delegator.minimumCounterpartyCertTier, tierRank)) {
     fields.push("minimum_counterparty_cert_tier");
   }
-  if (below(delegate.minimumCounterpartyAr, delegator.minimumCounterpartyAr, (value) => value))
+  if (isBelowFloor(delegate.minimumCounterpartyAr, delegator.minimumCounterpartyAr, (value) => value))
     fields.push("minimum_counterparty_ar");
   return fields;
 }
 
-const above = (mine: string | null, bound: string | null): boolean =>
+const isAboveCeiling = (mine: string | null, bound: string | null): boolean =>
   bound !== null && (mine === null || compareDecimals(mine, bound) > 0);
 
-function widerLimit(mine: Bounds["spendingLimit"], bound: Bounds["spendingLimit"]): boolean {
+function isWiderLimit(mine: Bounds["spendingLimit"], bound: Bounds["spendingLimit"]): boolean {
   if (bound === null) return false;
   if (mine === null) return true;
   // A delegate's limit must be at least as tight, over a window that is not longer.
@@ -75,6 +75,6 @@ function widerLimit(mine: Bounds["spendingLimit"], bound: Bounds["spendingLimit"
   );
 }
 
-function below<T>(mine: T | null, bound: T | null, rank: (value: T) => number): boolean {
+function isBelowFloor<T>(mine: T | null, bound: T | null, rank: (value: T) => number): boolean {
   return bound !== null && (mine === null || rank(mine) < rank(bound));
 }

@@ -3,7 +3,7 @@ import { and, eq, sql } from "drizzle-orm";
 import type { Due } from "../core/due.ts";
 import { type Database, type Read, readAll, readOne } from "../db/batch.ts";
 import { agents } from "../db/tables/agents.ts";
-import { type Tenant, within } from "../db/tenant.ts";
+import { isOfTenant, type Tenant } from "../db/tenant.ts";
 import {
   type AgentWithPrincipal,
   findEscrows,
@@ -13,14 +13,14 @@ import {
 } from "../identity/store.ts";
 
 export const findAgent = (db: Database, tenant: Tenant, did: string): Read<AgentWithPrincipal | null> =>
-  readOne(selectAgent(db, and(eq(agents.did, did), within(agents, tenant))));
+  readOne(selectAgent(db, and(eq(agents.did, did), isOfTenant(agents, tenant))));
 
 export const findByReference = (db: Database, tenant: Tenant, externalRef: string): Read<{ did: string } | null> =>
   readOne(
     db
       .select({ did: agents.did })
       .from(agents)
-      .where(and(within(agents, tenant), eq(agents.externalRef, externalRef))),
+      .where(and(isOfTenant(agents, tenant), eq(agents.externalRef, externalRef))),
   );
 
 /** Finds an agent of the platform in either environment; the caller decides which keys may reach it (MKT-11). */
@@ -36,7 +36,7 @@ export const sourceReads = (db: Database, tenant: Tenant, did: string) => ({
 });
 
 /** Agents whose published rating may have decayed by now, longest due first. `clock`: empty for real time, otherwise the platform's id. */
-export const findDecayed = (db: Database, clock: string, now: number, after: Due, limit: number): Read<Due[]> =>
+export const findDecayedAgents = (db: Database, clock: string, now: number, after: Due, limit: number): Read<Due[]> =>
   readAll(
     db
       .select({ at: sql<number>`republish_at`.as("at"), id: agents.did })

@@ -2,23 +2,29 @@
 // attestations: agents that count as SUSPENDED only because their attestation has expired are the lower part of the ACTIVE and FUNDING ranges.
 import { and, eq, type SQL, sql } from "drizzle-orm";
 import type { Position } from "../core/page.ts";
-import { type AgentStatus, type EconomicRole, isRunning, type PrincipalStatus, RUNNING } from "../core/vocabulary.ts";
+import {
+  ACTIVE_OR_FUNDING,
+  type AgentStatus,
+  type EconomicRole,
+  isActiveOrFunding,
+  type PrincipalStatus,
+} from "../core/vocabulary.ts";
 import { type Database, type Read, read } from "../db/batch.ts";
 import {
-  BEYOND,
   bareColumns,
-  below,
-  type Found,
-  foundOf,
-  pageOf,
+  type FoundRows,
+  fitsOrEndsScan,
+  IS_SCAN_END,
+  isBelow,
   type Ranges,
-  scanOf,
-  whereFits,
+  selectPage,
+  selectScan,
+  toFoundRows,
 } from "../db/pages.ts";
 import { type AgentRow, agents } from "../db/tables/agents.ts";
 import { restatements } from "../db/tables/principals.ts";
-import { type Tenant, within } from "../db/tenant.ts";
-import type { PrincipalStanding } from "../principals/standing.ts";
+import { isOfTenant, type Tenant } from "../db/tenant.ts";
+import type { StoredStatus } from "../principals/standing.ts";
 
 export type AgentFilter = {
   readonly principalId?: string | undefined;
@@ -50,16 +56,16 @@ const {
 export type ListedAgent = Pick<AgentRow, keyof typeof listed>;
 
 /** A principal that was not joined counts as ACTIVE, without an end. */
-const standing = {
+const principalColumns = {
   status: sql<PrincipalStatus>`coalesce(p.status, 'ACTIVE')`.as("principal_status"),
   attestationExpiresAt: sql<number>`coalesce(p.attestation_expires_at, ${Number.MAX_SAFE_INTEGER})`.as("principal_end"),
-  accountStopped: sql<PrincipalStanding["accountStopped"]>`p.account_stopped`.as("account_stopped"),
+  accountStopped: sql<StoredStatus["accountStopped"]>`p.account_stopped`.as("account_stopped"),
 };
-const shown = { agent: listed, principal: standing };
-type Row = { readonly agent: ListedAgent; readonly principal: PrincipalStanding };
+const listedColumns = { agent: listed, principal: principalColumns };
+type Row = { readonly agent: ListedAgent; readonly principal: StoredStatus };
 
 /** Whether a renewed attestation has still to be copied to agents' rows: then lists of running agents read one range more. */
-export const findRenewing = (db: Database): Read<boolean> =>
+export const hasRenewalToWrite = (db: Database): Read<boolean> =>
   read(
     db
       .select({ one: sql<number>`1`.as("one") })
@@ -87,33 +93,33 @@ export const listAgents = (
   filter: AgentFilter,
   now: number,
   page: AgentPage,
-): Read<Found<Row>> => {
-  const ranges = rangesOf(tenant, filter, now, page);
-  const fits = fitsOf(tenant, filter, now);
+): Read<FoundRows<Row>> => {
+  const ranges = buildRanges(tenant, filter, now, page);
+  const fits = buildFilter(tenant, filter, now);
   if (fits === undefined) {
     const rows = db
-      .select(shown)
-      .from(sql`${pageOf(ranges, page.limit)} ${ownersOf(filter, page.renewing)}`)
+      .select(listedColumns)
+      .from(sql`${selectPage(ranges, page.limit)} ${joinPrincipals(filter, page.renewing)}`)
       .limit(page.limit + 1);
     return read(rows, (found: Row[]) => ({ rows: found, end: null }));
   }
   const rows = db
-    .select({ ...shown, beyond: BEYOND })
-    .from(sql`${scanOf(ranges)} ${ownersOf(filter, page.renewing)}`)
-    .where(whereFits(fits))
+    .select({ ...listedColumns, beyond: IS_SCAN_END })
+    .from(sql`${selectScan(ranges)} ${joinPrincipals(filter, page.renewing)}`)
+    .where(fitsOrEndsScan(fits))
     .limit(page.limit + 1);
-  return read(rows, foundOf);
+  return read(rows, toFoundRows);
 };
 
 /**
  * Joins the principal of each row; `cross join` makes SQLite keep the order. On a page by status an agent's own row decides, unless a cascade
  * or a renewal has still to write it: only then the principal is read.
  */
-function ownersOf(filter: AgentFilter, renewing: boolean): SQL {
+function joinPrincipals(filter: AgentFilter, renewing: boolean): SQL {
   const { status } = filter;
-  if (!isByEnd(filter) || status === undefined || renewing || !(isRunning(status) || status === "SUSPENDED"))
+  if (!isByEnd(filter) || status === undefined || renewing || !(isActiveOrFunding(status) || status === "SUSPENDED"))
     return sql`cross join principals p on p.principal_id = listed.principal_id`;
-  const behind = isRunning(status)
+  const behind = isActiveOrFunding(status)
     ? sql`exists (select 1 from cascades c where (c.started_at >= 0) = 1)`
     : sql`listed.status <> 'SUSPENDED' or exists (select 1 from cascades c where c.subject_id = listed.principal_id)`;
   return sql`left join principals p on p.principal_id = case when ${behind} then listed.principal_id end`;
@@ -124,46 +130,46 @@ function ownersOf(filter: AgentFilter, renewing: boolean): SQL {
 const BY_END = sql`ends_at desc, did desc`;
 const BY_AGE = sql`created_at desc, did desc`;
 
-function rangesOf(tenant: Tenant, filter: AgentFilter, now: number, { after, renewing }: AgentPage): Ranges {
+function buildRanges(tenant: Tenant, filter: AgentFilter, now: number, { after, renewing }: AgentPage): Ranges {
   const { principalId, status, economicRole, externalRef } = filter;
   const columns = listed;
   if (externalRef !== undefined) {
-    const older = below(sql`created_at`, sql`did`, after);
+    const older = isBelow(sql`created_at`, sql`did`, after);
     return {
       columns,
-      from: [rangeOf(within(agents, tenant), sql`external_ref = ${externalRef}`, older)],
+      from: [buildRange(isOfTenant(agents, tenant), sql`external_ref = ${externalRef}`, older)],
       order: BY_AGE,
     };
   }
   if (isByEnd(filter) && status !== undefined) {
     const inStatus = (of: AgentStatus, following: SQL | undefined, from?: SQL) =>
-      rangeOf(within(agents, tenant), sql`status = ${of}`, following, from);
-    const all = below(sql`ends_at`, sql`did`, after);
-    if (!isRunning(status)) {
-      const ended = below(sql`ends_at`, sql`did`, after, now);
-      const stopped = status === "SUSPENDED" ? RUNNING.map((running) => inStatus(running, ended)) : [];
+      buildRange(isOfTenant(agents, tenant), sql`status = ${of}`, following, from);
+    const all = isBelow(sql`ends_at`, sql`did`, after);
+    if (!isActiveOrFunding(status)) {
+      const ended = isBelow(sql`ends_at`, sql`did`, after, now);
+      const stopped = status === "SUSPENDED" ? ACTIVE_OR_FUNDING.map((running) => inStatus(running, ended)) : [];
       return { columns, from: [inStatus(status, all), ...stopped], order: BY_END };
     }
     // The caller drops the agents of this range whose attestation was not renewed.
-    const renewed = renewing ? [inStatus(status, below(sql`ends_at`, sql`did`, after, now))] : [];
+    const renewed = renewing ? [inStatus(status, isBelow(sql`ends_at`, sql`did`, after, now))] : [];
     return { columns, from: [inStatus(status, all, sql`ends_at > ${now}`), ...renewed], order: BY_END };
   }
-  const older = below(sql`created_at`, sql`did`, after);
-  const owned = principalId === undefined ? within(agents, tenant) : sql`principal_id = ${principalId}`;
+  const older = isBelow(sql`created_at`, sql`did`, after);
+  const owned = principalId === undefined ? isOfTenant(agents, tenant) : sql`principal_id = ${principalId}`;
   const role =
     principalId === undefined && economicRole !== undefined ? sql`economic_role = ${economicRole}` : undefined;
-  return { columns, from: [rangeOf(owned, role, older)], order: BY_AGE };
+  return { columns, from: [buildRange(owned, role, older)], order: BY_AGE };
 }
 
-const rangeOf = (...conditions: (SQL | undefined)[]): SQL => sql`agents where ${and(...conditions)}`;
+const buildRange = (...conditions: (SQL | undefined)[]): SQL => sql`agents where ${and(...conditions)}`;
 
 // ---- Further filters -----------------------------------------------------------------------------------------------------
 
 /** The conditions that rows of the ranges have to meet; undefined if the ranges decide alone. */
-function fitsOf(tenant: Tenant, filter: AgentFilter, now: number): SQL | undefined {
+function buildFilter(tenant: Tenant, filter: AgentFilter, now: number): SQL | undefined {
   const { principalId, status, economicRole, externalRef } = filter;
   const role = economicRole === undefined ? undefined : eq(listed.economicRole, economicRole);
-  const stands = status === undefined ? undefined : standsAs(status, now);
+  const stands = status === undefined ? undefined : hasEffectiveStatus(status, now);
   // At most one agent has the reference, so all other filters are applied to it.
   if (externalRef !== undefined) {
     return and(principalId === undefined ? undefined : eq(listed.principalId, principalId), role, stands) ?? sql`true`;
@@ -175,11 +181,11 @@ function fitsOf(tenant: Tenant, filter: AgentFilter, now: number): SQL | undefin
 }
 
 /** Selects agents by effective status (AGT-19). The suspension of an account is not considered, because a suspended account reads no list. */
-function standsAs(status: AgentStatus, now: number): SQL {
+function hasEffectiveStatus(status: AgentStatus, now: number): SQL {
   const stored = sql`listed.status = ${status}`;
   const stands = sql`(p.status = 'ACTIVE' and p.attestation_expires_at > ${now})`;
-  if (isRunning(status)) return sql`(${stored} and ${stands})`;
-  const stopped = sql`(listed.status in ${RUNNING} and not ${stands})`;
+  if (isActiveOrFunding(status)) return sql`(${stored} and ${stands})`;
+  const stopped = sql`(listed.status in ${ACTIVE_OR_FUNDING} and not ${stands})`;
   switch (status) {
     case "SUSPENDED":
       return sql`(p.status <> 'CLOSED' and (${stored} or ${stopped}))`;

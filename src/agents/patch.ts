@@ -1,13 +1,13 @@
 // Changes an agent's identity, its reference and its metadata (AGT-30).
 import { type ManagementCall, type Precheck, precheck } from "../call.ts";
 import { ServiceError, validationError } from "../core/errors.ts";
-import { present } from "../db/batch.ts";
+import { dropAbsentReads } from "../db/batch.ts";
 import type { AgentRow } from "../db/tables/agents.ts";
 import type { Changes } from "../journal/activity.ts";
 import { canonicalJson } from "../protocol/canonical-json.ts";
 import { findAgent, findByReference, sourceReads } from "./find-store.ts";
-import { refuseFinal, refuseHolder, reviseAgent, sourceOf } from "./revise.ts";
-import { profileFaults } from "./roles.ts";
+import { refuseFinal, refuseHolder, reviseAgent, toAidSource } from "./revise.ts";
+import { findProfileFaults } from "./roles.ts";
 import type { AgentPatch, AgentView } from "./schema.ts";
 import { toAgentView } from "./views.ts";
 
@@ -25,12 +25,12 @@ export async function patchAgent(call: ManagementCall, did: string, patch: Agent
   const { db, tenant, now, deps } = call;
   const { caller, holder, ...found } = await call.read({
     ...sourceReads(db, tenant, did),
-    ...present({
+    ...dropAbsentReads({
       holder: typeof patch.external_ref === "string" ? findByReference(db, tenant, patch.external_ref) : null,
     }),
   });
-  const before = sourceOf(found);
-  const faults = profileFaults(before.agent.economicRole, patch);
+  const before = toAidSource(found);
+  const faults = findProfileFaults(before.agent.economicRole, patch);
   if (faults.length > 0) throw validationError(faults);
   refuseFinal(before, now);
   const patched = applyPatch(before.agent, patch);
@@ -59,7 +59,7 @@ export async function patchAgent(call: ManagementCall, did: string, patch: Agent
 export const precheckAgentPatch = (call: ManagementCall, did: string, given: unknown): Precheck =>
   precheck({ found: findAgent(call.db, call.tenant, did) }, ({ found }) => {
     if (!found) throw new ServiceError("not_found");
-    return profileFaults(found.agent.economicRole, given);
+    return findProfileFaults(found.agent.economicRole, given);
   });
 
 function applyPatch(agent: AgentRow, { profile = {}, ...patch }: AgentPatch): AgentRow {

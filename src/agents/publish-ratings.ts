@@ -3,12 +3,12 @@
 
 import { commitAll } from "../commit.ts";
 import type { Deps } from "../context.ts";
-import { FIRST } from "../core/due.ts";
+import { BEFORE_FIRST_DUE } from "../core/due.ts";
 import { isFinal } from "../core/vocabulary.ts";
 import { commit, readBatch } from "../db/batch.ts";
 import { environmentOf, findEscrows, findMarkets, findTimedAgent } from "../identity/store.ts";
 import type { EachJob } from "../jobs/job.ts";
-import { findDecayed } from "./find-store.ts";
+import { findDecayedAgents } from "./find-store.ts";
 import { publishDecay } from "./rate.ts";
 import { scheduleRating } from "./store.ts";
 
@@ -19,7 +19,9 @@ export const publishRatings: EachJob = {
   kind: "each",
   name: "publish_ratings",
   find: async ({ db, clock }, after, limit) => {
-    const { due } = await readBatch(db, { due: findDecayed(db, REAL_TIME, clock.now(), after ?? FIRST, limit) });
+    const { due } = await readBatch(db, {
+      due: findDecayedAgents(db, REAL_TIME, clock.now(), after ?? BEFORE_FIRST_DUE, limit),
+    });
     return due;
   },
   record: publishRating,

@@ -4,16 +4,16 @@ import type { Deps } from "../context.ts";
 import type { Database, Statement } from "../db/batch.ts";
 import type { AgentRow, CounterpartyRow } from "../db/tables/agents.ts";
 import type { EscrowRow } from "../db/tables/money.ts";
-import { hasTurned, rated, thresholdMoved } from "../escrow/changes.ts";
+import { applyRating, hasStateChanged, hasThresholdMoved } from "../escrow/changes.ts";
 import { escrowStateOf } from "../escrow/states.ts";
 import { moveThreshold } from "../escrow/store.ts";
 import type { AidSource } from "../identity/aid.ts";
 import { recordEvent } from "../journal/events.ts";
 import { recordRatingChange } from "../journal/feed.ts";
-import { nextChange } from "../ratings/decay.ts";
+import { findNextChange } from "../ratings/decay.ts";
 import { type RatingMethod, ratingMethod } from "../ratings/method.ts";
-import { addSignal, ratingAt, ratingSums, type SignalChange } from "../ratings/signals.ts";
-import type { Added, RatingColumns } from "../ratings/store.ts";
+import { addSignal, ratingFromRow, type SignalChange, sumsFromRow } from "../ratings/signals.ts";
+import type { AddedSums, RatingColumns } from "../ratings/store.ts";
 import type { Volume } from "./rating-store.ts";
 import { scheduleRating, updateRating } from "./store.ts";
 import { toAgentView } from "./views.ts";
@@ -40,32 +40,37 @@ export function rateAgent(
 ): Rated & { readonly counterparty: CounterpartyRow } {
   const by = ratingMethod(deps.env, source.agent.environment);
   const { counterparty, ...added } = addSignal(db, source.agent, { ...change, by });
-  return { ...publish(db, deps, source, { ...added, by, ...change }), counterparty };
+  return { ...publishRow(db, deps, source, { ...added, by, ...change }), counterparty };
 }
 
 /** Publishes the rating as decay has left it. If decay has not moved it yet, schedules the next look for when it will have. */
 export function publishDecay(db: Database, deps: Deps, source: RatedSource, now: number): Statement[] {
   const { agent } = source;
   const by = ratingMethod(deps.env, agent.environment);
-  const rating = ratingAt(agent, by, now);
+  const rating = ratingFromRow(agent, by, now);
   if (rating === agent.agentRating)
-    return scheduleRating(db, agent, nextChange(ratingSums(agent), agent.ratingHeaviest, by, now));
+    return scheduleRating(db, agent, findNextChange(sumsFromRow(agent), agent.ratingHeaviest, by, now));
   const { ratingWeight, ratingWeighted, ratingInteractions, ratingCounterparties, ratingHeaviest } = agent;
   const sums = { ratingWeight, ratingWeighted, ratingInteractions, ratingCounterparties, ratingHeaviest };
-  return publish(db, deps, source, { columns: { ...sums, agentRating: rating }, added: null, statements: [], by, now })
-    .statements;
+  return publishRow(db, deps, source, {
+    columns: { ...sums, agentRating: rating },
+    added: null,
+    statements: [],
+    by,
+    now,
+  }).statements;
 }
 
 type Publication = {
   readonly columns: RatingColumns;
-  readonly added: Added | null;
+  readonly added: AddedSums | null;
   readonly statements: readonly Statement[];
   readonly by: RatingMethod;
   readonly now: number;
   readonly volume?: Volume;
 };
 
-function publish(
+function publishRow(
   db: Database,
   deps: Deps,
   source: RatedSource,
@@ -73,13 +78,13 @@ function publish(
 ): Rated {
   const before = source.agent;
   const rating = columns.agentRating;
-  const moved = source.escrows.map((escrow) => ({ before: escrow, after: rated(escrow, rating) }));
-  const turned = moved.filter(hasTurned).map((escrow) => escrow.after);
+  const moved = source.escrows.map((escrow) => ({ before: escrow, after: applyRating(escrow, rating) }));
+  const turned = moved.filter(hasStateChanged).map((escrow) => escrow.after);
   const toldOf = turned.length > 0 || source.turned === true;
   const listed = rating !== before.agentRating || toldOf;
   const set = { ...columns, ...(listed && { updatedAt: Math.max(before.updatedAt, now) }) };
   const after = { ...source, agent: { ...before, ...set }, escrows: moved.map((escrow) => escrow.after) };
-  const republishAt = scheduled(before, columns, by, now);
+  const republishAt = computeRepublication(before, columns, by, now);
   const written = { ...set, turned, volume, republishAt };
   return {
     rating,
@@ -90,15 +95,15 @@ function publish(
       ...statements,
       // The event of a turned escrow shows the agent, so the sums must still be those that were read: no relative update.
       ...updateRating(db, before, written, toldOf ? null : added),
-      ...moved.filter(thresholdMoved).flatMap((escrow) => moveThreshold(db, escrow.before, escrow.after)),
+      ...moved.filter(hasThresholdMoved).flatMap((escrow) => moveThreshold(db, escrow.before, escrow.after)),
       ...recordEscrowChange(db, deps, after, toldOf, listed ? { agentRating: rating } : null, now),
     ],
   };
 }
 
 /** When decay will next move the rating. An earlier scheduled time is kept: the job looks at it then, and this call saves a write. */
-function scheduled(before: AgentRow, columns: RatingColumns, by: RatingMethod, now: number) {
-  const next = nextChange(ratingSums(columns), columns.ratingHeaviest, by, now);
+function computeRepublication(before: AgentRow, columns: RatingColumns, by: RatingMethod, now: number) {
+  const next = findNextChange(sumsFromRow(columns), columns.ratingHeaviest, by, now);
   const { republishAt, agentRating } = before;
   const stays = columns.agentRating === agentRating && republishAt !== null && republishAt > now;
   return stays && (next === null || next >= republishAt) ? undefined : next;

@@ -3,13 +3,13 @@
 import { and, eq, type SQL, sql } from "drizzle-orm";
 import { type AgentRow, agents } from "../db/tables/agents.ts";
 import type { EscrowRow } from "../db/tables/money.ts";
-import { statesOf } from "../escrow/states.ts";
+import { toEscrowStates } from "../escrow/states.ts";
 import { CLIP_MIN } from "../ratings/method.ts";
 import { FIXED_SHARE_FROM, forwardScale } from "../ratings/rating.ts";
-import type { Added, RatingColumns } from "../ratings/store.ts";
+import type { AddedSums, RatingColumns } from "../ratings/store.ts";
 
 /** When decay will next move the rating (TSK-23), and on whose clock: the platform's id for a moved sandbox clock, otherwise empty. */
-export const toRepublish = (republishAt: number | null): { republishAt: number | null; republishBy: SQL } => ({
+export const republishColumns = (republishAt: number | null): { republishAt: number | null; republishBy: SQL } => ({
   republishAt,
   republishBy: sql`case when ${agents.environment} = 'sandbox' and
     (select clock_offset_ms from platforms where platforms.platform_id = ${agents.platformId}) <> 0 then ${agents.platformId} else '' end`,
@@ -30,14 +30,14 @@ export type RatingSet = RatingColumns & {
 type Was = Pick<AgentRow, "environment" | "agentRating" | "ratingInteractions" | "ratingWeight" | "ratingWeighted">;
 
 /** The values of an update, named like its placeholders; undefined for values that are not given. */
-export const ratingValues = (before: AgentRow, set: RatingSet, added: Added | null) => ({
+export const ratingValues = (before: AgentRow, set: RatingSet, added: AddedSums | null) => ({
   did: before.did,
   environment: before.environment,
   published: before.agentRating,
   agentRating: set.agentRating,
   updatedAt: set.updatedAt,
   republishAt: set.republishAt,
-  states: set.turned.length > 0 ? JSON.stringify(statesOf(set.turned)) : undefined,
+  states: set.turned.length > 0 ? JSON.stringify(toEscrowStates(set.turned)) : undefined,
   currency: set.volume?.currency,
   currencyPath: set.volume && `$.${set.volume.currency}`,
   units: set.volume?.units,
@@ -57,7 +57,7 @@ const absoluteValues = (before: AgentRow, set: RatingSet) => ({
 });
 type Absolute = ReturnType<typeof absoluteValues>;
 
-const relativeValues = ({ agentRating }: RatingSet, { by, now, ...added }: Added) => ({
+const relativeValues = ({ agentRating }: RatingSet, { by, now, ...added }: AddedSums) => ({
   absolute: undefined,
   ...added,
   scale: forwardScale(by, now),
@@ -74,16 +74,16 @@ type RatingValues = ReturnType<typeof ratingValues>;
 /** The columns of an update, from its values or from their placeholders. */
 export const ratingColumns = (values: RatingValues) => ({
   agentRating: values.agentRating,
-  ...(values.absolute ? newSums(values) : sumsWith(values)),
+  ...(values.absolute ? replaceSums(values) : addToSums(values)),
   ...(values.updatedAt !== undefined && { updatedAt: values.updatedAt }),
-  ...(values.republishAt !== undefined && toRepublish(values.republishAt)),
+  ...(values.republishAt !== undefined && republishColumns(values.republishAt)),
   ...(values.states !== undefined && { escrowStates: sql`json_patch(${agents.escrowStates}, ${values.states})` }),
-  ...(values.units !== undefined && { settledVolumes: volumesWith(values) }),
+  ...(values.units !== undefined && { settledVolumes: addToVolumes(values) }),
 });
 
 /** Holds if the row is as it was read or, for a relative update, if adding the signal still results in the same rating. */
 export const ratingCondition = (values: RatingValues): SQL | undefined =>
-  values.absolute ? asRated(wasOf(values)) : ratingResultsIn(values);
+  values.absolute ? isUnchangedRating(wasOf(values)) : resultsInRating(values);
 
 const wasOf = (values: RatingValues & { absolute: true }): Was => ({
   environment: values.environment,
@@ -93,7 +93,7 @@ const wasOf = (values: RatingValues & { absolute: true }): Was => ({
   ratingWeighted: values.wasWeighted,
 });
 
-const newSums = ({ weight, weighted, interactions, counterparties, heaviest }: Absolute) => ({
+const replaceSums = ({ weight, weighted, interactions, counterparties, heaviest }: Absolute) => ({
   ratingWeight: weight,
   ratingWeighted: weighted,
   ratingInteractions: interactions,
@@ -102,17 +102,17 @@ const newSums = ({ weight, weighted, interactions, counterparties, heaviest }: A
 });
 
 /** Added in SQL, because concurrent batches add to the volumes of one agent. */
-const volumesWith = ({ currency, currencyPath, units }: RatingValues): SQL => {
+const addToVolumes = ({ currency, currencyPath, units }: RatingValues): SQL => {
   const volumes = agents.settledVolumes;
   return sql`json_set(${volumes}, ${currencyPath}, coalesce(${volumes} ->> ${currency}, 0) + cast(${units} as integer))`;
 };
 
-const isIn = ({ environment }: Pick<Was, "environment">): SQL => eq(agents.environment, environment);
+const isInEnvironment = ({ environment }: Pick<Was, "environment">): SQL => eq(agents.environment, environment);
 const isPublished = (agentRating: number | null): SQL => sql`${agents.agentRating} is ${agentRating}`;
 
-export const asRated = (before: Was): SQL | undefined =>
+export const isUnchangedRating = (before: Was): SQL | undefined =>
   and(
-    isIn(before),
+    isInEnvironment(before),
     eq(agents.ratingInteractions, before.ratingInteractions),
     eq(agents.ratingWeight, before.ratingWeight),
     eq(agents.ratingWeighted, before.ratingWeighted),
@@ -120,7 +120,7 @@ export const asRated = (before: Was): SQL | undefined =>
   );
 
 /** Adds the signal to the stored sums. No counterparty is clipped here, so the clipped ones stay as they are stored. */
-const sumsWith = ({ weight, weighted, interactions, counterparties }: Relative) => ({
+const addToSums = ({ weight, weighted, interactions, counterparties }: Relative) => ({
   ratingWeight: sql`(${agents.ratingWeight} + ${weight})`,
   ratingWeighted: sql`(${agents.ratingWeighted} + ${weighted})`,
   ratingInteractions: sql`(${agents.ratingInteractions} + ${interactions})`,
@@ -134,13 +134,13 @@ const ROUNDED = 0.005 + 1e-11;
  * Holds if the stored sums plus the signal result in the rating that this update publishes, and clip no counterparty. Other signals may then
  * have been added since the row was read.
  */
-function ratingResultsIn(values: RatingValues & { absolute: undefined }): SQL | undefined {
+function resultsInRating(values: RatingValues & { absolute: undefined }): SQL | undefined {
   const { pull, pulled, scale, counterpartyWeight, unrated } = values;
-  const { ratingWeight, ratingWeighted, ratingInteractions, ratingCounterparties } = sumsWith(values);
+  const { ratingWeight, ratingWeighted, ratingInteractions, ratingCounterparties } = addToSums(values);
   const isRated = sql`(${ratingInteractions} >= ${values.fewestInteractions} and ${ratingCounterparties} >= ${values.fewestCounterparties})`;
   const unrounded = sql`(${ratingWeighted} / ${scale} + ${pulled}) / (${ratingWeight} / ${scale} + ${pull})`;
   return and(
-    isIn(values),
+    isInEnvironment(values),
     isPublished(values.published),
     unrated ? sql`not ${isRated}` : sql`${isRated} and abs(${unrounded} - ${values.agentRating}) <= ${ROUNDED}`,
     sql`${agents.ratingHeaviest} = '[]' and ${ratingCounterparties} >= ${FIXED_SHARE_FROM}`,

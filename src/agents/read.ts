@@ -1,14 +1,14 @@
 // Reads a platform's own agents (AGT-11, AGT-12).
-import { askedPage, type ManagementCall, type Precheck, precheck, precheckKnown } from "../call.ts";
+import { type ManagementCall, type Precheck, precheck, precheckExists, readPage } from "../call.ts";
 import { ServiceError } from "../core/errors.ts";
-import { listingOf, type Page, toPage } from "../core/page.ts";
-import { isRunning } from "../core/vocabulary.ts";
+import { hashListing, type Page, toPage } from "../core/page.ts";
+import { isActiveOrFunding } from "../core/vocabulary.ts";
 import { readBatch } from "../db/batch.ts";
 import { findEscrows, findMarkets } from "../identity/store.ts";
 import { ratingMethod } from "../ratings/method.ts";
-import { ratingAt } from "../ratings/signals.ts";
+import { ratingFromRow } from "../ratings/signals.ts";
 import { findAgent, findOwnAgent } from "./find-store.ts";
-import { findRenewing, isByEnd, listAgents } from "./list-store.ts";
+import { hasRenewalToWrite, isByEnd, listAgents } from "./list-store.ts";
 import type { AgentSummary } from "./responses.ts";
 import type { AgentQuery, AgentView } from "./schema.ts";
 import { toAgentSummary, toAgentView } from "./views.ts";
@@ -22,18 +22,18 @@ export async function getAgent(call: ManagementCall, did: string): Promise<Agent
   });
   if (!found) throw new ServiceError("not_found");
   // Decayed to this instant, as in the public status. Lists and events show the rating as last published (AGT-12).
-  const agent_rating = ratingAt(found.agent, ratingMethod(deps.env, tenant.environment), now);
+  const agent_rating = ratingFromRow(found.agent, ratingMethod(deps.env, tenant.environment), now);
   return { ...toAgentView(deps.config, { ...found, markets, escrows }, now), agent_rating };
 }
 
 export async function getAgents(call: ManagementCall, query: AgentQuery): Promise<Page<AgentSummary>> {
   const { principal_id: principalId, status, economic_role: economicRole, external_ref: externalRef } = query;
   const filter = { principalId, status, economicRole, externalRef };
-  const page = await askedPage(call, query, listingOf("agents", [call.environment], filter));
+  const page = await readPage(call, query, hashListing("agents", [call.environment], filter));
   const byEnd = isByEnd(filter);
   const listed = (renewing: boolean) => listAgents(call.db, call.tenant, filter, call.now, { ...page, renewing });
-  const runs = byEnd && status !== undefined && isRunning(status);
-  const first = await call.read({ found: listed(false), ...(runs && { renewing: findRenewing(call.db) }) });
+  const runs = byEnd && status !== undefined && isActiveOrFunding(status);
+  const first = await call.read({ found: listed(false), ...(runs && { renewing: hasRenewalToWrite(call.db) }) });
   const { found } = first.renewing ? await readBatch(call.db, { found: listed(true) }) : first;
   const { data, ...rest } = toPage(
     found.rows,
@@ -56,4 +56,4 @@ export const precheckOwnAgent = (call: ManagementCall, did: string): Precheck =>
 
 /** Refuses another platform's agent before the faults of the body are reported. */
 export const precheckAgent = (call: ManagementCall, did: string): Precheck =>
-  precheckKnown(findAgent(call.db, call.tenant, did));
+  precheckExists(findAgent(call.db, call.tenant, did));

@@ -1,21 +1,21 @@
 // Registers an agent as a DRAFT without key or certificate (AGT-1 to AGT-10).
 
 import { type ManagementCall, type Precheck, precheck } from "../call.ts";
-import { didHash, isPayableDid, shortHash } from "../chain/hashes.ts";
+import { hashDid, isPayableDid, shortenHash } from "../chain/hashes.ts";
 import { type FieldError, fieldError, ServiceError, validationError } from "../core/errors.ts";
 import { lowestTier, sells } from "../core/roles.ts";
 import { tierRank } from "../core/vocabulary.ts";
-import { present, type ReadResults } from "../db/batch.ts";
+import { dropAbsentReads, type ReadResults } from "../db/batch.ts";
 import type { AgentRow } from "../db/tables/agents.ts";
 import type { Owner } from "../db/tenant.ts";
-import { buildAid, liveOf } from "../identity/aid.ts";
+import { buildAid, toLiveStatus } from "../identity/aid.ts";
 import { recordActivity } from "../journal/activity.ts";
 import { recordEvent } from "../journal/events.ts";
 import { effectivePrincipalStatus } from "../principals/standing.ts";
 import { countProvider, findPrincipal, refuseChangedPrincipal } from "../principals/store.ts";
 import { tierWarnings } from "../principals/tiers.ts";
 import { generateDid } from "../protocol/did.ts";
-import { type Bounds, delegationFaults } from "./delegation.ts";
+import { type Bounds, findDelegationFaults } from "./delegation.ts";
 import { refuseChangedDelegator } from "./delegation-store.ts";
 import { findAgent, findByReference } from "./find-store.ts";
 import { refuseHolder } from "./revise.ts";
@@ -28,8 +28,8 @@ export async function registerAgent(call: ManagementCall, input: AgentInput): Pr
   const { db, now, deps } = call;
   const found = await call.read(registrationReads(call, input));
   const { principal, caller } = found;
-  const agent = draftOf(input, caller, found.delegator?.agent, principal?.attestationExpiresAt ?? 0, now);
-  const faults = ownershipFaults(call, input, found);
+  const agent = toDraft(input, caller, found.delegator?.agent, principal?.attestationExpiresAt ?? 0, now);
+  const faults = findOwnershipFaults(call, input, found);
   if (faults.length > 0 || !principal) throw validationError(faults);
   if (tierRank(agent.certTier) > tierRank(caller.accreditationTier)) {
     throw new ServiceError("tier_exceeds_accreditation", { detail: { accreditation_tier: caller.accreditationTier } });
@@ -39,7 +39,7 @@ export async function registerAgent(call: ManagementCall, input: AgentInput): Pr
   refuseHolder(found.holder);
 
   const source = { agent, certificate: null, principal, markets: [], escrows: [] };
-  const live = liveOf(agent, principal, now);
+  const live = toLiveStatus(agent, principal, now);
   const warnings = tierWarnings(agent.economicRole, principal);
   const view = { ...buildAid(deps.config, source, now), proof: null, live, status: agent.status, warnings };
   const subject = { type: "agent", id: agent.did };
@@ -62,30 +62,30 @@ const registrationReads = (
   { db, tenant }: ManagementCall,
   { principal_id, delegated_by, external_ref }: Partial<AgentInput>,
 ) =>
-  present({
+  dropAbsentReads({
     principal: principal_id === undefined ? null : findPrincipal(db, tenant, principal_id),
     delegator: typeof delegated_by === "string" ? findAgent(db, tenant, delegated_by) : null,
     holder: typeof external_ref === "string" ? findByReference(db, tenant, external_ref) : null,
   });
 
 /** The faults that the schema cannot find: another tenant's principal, and a scope wider than the delegator's. */
-function ownershipFaults(
+function findOwnershipFaults(
   call: ManagementCall,
   input: Partial<AgentInput>,
   found: Partial<ReadResults<ReturnType<typeof registrationReads>>>,
 ): FieldError[] {
   const { principal_id: principalId, delegated_by: delegatedBy, scope } = input;
-  const delegate = { principalId, scope: scope && boundsOf(scope) };
+  const delegate = { principalId, scope: scope && toBounds(scope) };
   return [
     ...(principalId !== undefined && !found.principal ? [fieldError("principal_id", "not_found")] : []),
-    ...(typeof delegatedBy === "string" ? delegationFaults(delegate, found.delegator ?? null, call.now) : []),
+    ...(typeof delegatedBy === "string" ? findDelegationFaults(delegate, found.delegator ?? null, call.now) : []),
   ];
 }
 
 export const precheckRegistration = (call: ManagementCall, input: Partial<AgentInput>): Precheck =>
-  precheck(registrationReads(call, input), (found) => ownershipFaults(call, input, found));
+  precheck(registrationReads(call, input), (found) => findOwnershipFaults(call, input, found));
 
-const boundsOf = (scope: AgentInput["scope"]): Bounds => ({
+const toBounds = (scope: AgentInput["scope"]): Bounds => ({
   authorizedActions: scope.authorized_actions,
   capabilities: scope.capabilities,
   maxTransactionValue: scope.max_transaction_value ?? null,
@@ -94,7 +94,7 @@ const boundsOf = (scope: AgentInput["scope"]): Bounds => ({
   minimumCounterpartyAr: scope.minimum_counterparty_ar ?? null,
 });
 
-function draftOf(
+function toDraft(
   input: AgentInput,
   { platformId, environment }: Owner,
   delegator: AgentRow | undefined,
@@ -105,7 +105,7 @@ function draftOf(
   const did = drawDid();
   return {
     did,
-    didHash: sells(input.economic_role) ? shortHash(didHash(did)) : "",
+    didHash: sells(input.economic_role) ? shortenHash(hashDid(did)) : "",
     platformId,
     environment,
     principalId: input.principal_id,
@@ -117,7 +117,7 @@ function draftOf(
     endpointUrl: input.endpoint_url,
     externalRef: input.external_ref ?? null,
     metadata: input.metadata ?? {},
-    ...boundsOf(scope),
+    ...toBounds(scope),
     intentsFrom: scope.intents_from ?? "anyone",
     disputeWindowDays: scope.dispute_window_days,
     delegators: delegator ? [delegator.did, ...delegator.delegators] : [],

@@ -9,7 +9,7 @@ import { certify } from "../identity/certificate.ts";
 import { findPlace } from "../identity/certificate-store.ts";
 import { effectivePrincipalStatus } from "../principals/standing.ts";
 import { sourceReads } from "./find-store.ts";
-import { reviseAgent, sourceOf } from "./revise.ts";
+import { reviseAgent, toAidSource } from "./revise.ts";
 
 /** Refuses an agent without a certificate, one that has ended, and one whose principal is not ACTIVE. */
 export function refuseUncertified({ agent, principal, certificate }: AidSource, now: number): void {
@@ -21,7 +21,7 @@ export function refuseUncertified({ agent, principal, certificate }: AidSource, 
 export async function reissueCertificate(call: ManagementCall, did: string) {
   const { db, tenant, now, deps } = call;
   const { place, caller, ...found } = await call.read({ ...sourceReads(db, tenant, did), place: findPlace(db) });
-  const before = sourceOf(found);
+  const before = toAidSource(found);
   refuseUncertified(before, now);
   const certificate = await certify(call, before.agent, before.principal, place);
   const view = {

@@ -8,8 +8,8 @@ import { type ActivityAction, type Actor, type ChangeType, isFinal } from "../co
 import type { Condition, Database, ReadResults, Statement } from "../db/batch.ts";
 import type { AgentRow } from "../db/tables/agents.ts";
 import type { PrincipalRow } from "../db/tables/principals.ts";
-import { escrowStateOf, statesOf } from "../escrow/states.ts";
-import { type AidSource, certificateIn, marketCodes, signVersion } from "../identity/aid.ts";
+import { escrowStateOf, toEscrowStates } from "../escrow/states.ts";
+import { type AidSource, marketCodes, parseCertificate, signVersion } from "../identity/aid.ts";
 import type { IssuedCertificate } from "../identity/certificate.ts";
 import {
   clearPlace,
@@ -18,7 +18,7 @@ import {
   listCertificates,
   replaceCertificates,
 } from "../identity/certificate-store.ts";
-import { endIntentsOf } from "../intents/store.ts";
+import { endIntentsOfAgents } from "../intents/store.ts";
 import { type Changes, recordActivity } from "../journal/activity.ts";
 import { type Event, type EventType, recordEvent } from "../journal/events.ts";
 import { recordDirectoryChange } from "../journal/feed.ts";
@@ -29,9 +29,14 @@ import { updateAgent } from "./store.ts";
 import { toAgentView } from "./views.ts";
 
 /** Builds the source of the documents from the first trip's reads; 404 if the agent does not exist. */
-export function sourceOf({ found, newest, markets, escrows }: ReadResults<ReturnType<typeof sourceReads>>): AidSource {
+export function toAidSource({
+  found,
+  newest,
+  markets,
+  escrows,
+}: ReadResults<ReturnType<typeof sourceReads>>): AidSource {
   if (!found) throw new ServiceError("not_found");
-  return { ...found, certificate: newest && certificateIn(newest.content), markets, escrows };
+  return { ...found, certificate: newest && parseCertificate(newest.content), markets, escrows };
 }
 
 /** Refuses to edit a REVOKED or TERMINATED agent (AGT-20). Agents of a CLOSED principal count as REVOKED before their rows say so. */
@@ -70,19 +75,22 @@ export type AgentChange = {
 };
 
 /** Moves a selling agent from its old principal's count of providers to the new one's (PRN-10). */
-export const countAnew = (db: Database, { economicRole, principalId }: AgentRow, next: PrincipalRow): Statement[] =>
-  sells(economicRole) ? [...countProvider(db, next), uncountProvider(db, principalId)] : [];
+export const moveProviderCount = (
+  db: Database,
+  { economicRole, principalId }: AgentRow,
+  next: PrincipalRow,
+): Statement[] => (sells(economicRole) ? [...countProvider(db, next), uncountProvider(db, principalId)] : []);
 
 /** A principal counts its selling agents until each has ended (PRN-10). */
 const endsSelling = (before: AgentRow, after: AgentRow): boolean =>
   sells(after.economicRole) && !isFinal(before.status) && isFinal(after.status);
 
 /** A key is valid no longer than its certificates. */
-const graceBy = ({ earlierKey }: AgentRow, until = Number.POSITIVE_INFINITY): Partial<AgentRow> =>
+const shortenGrace = ({ earlierKey }: AgentRow, until = Number.POSITIVE_INFINITY): Partial<AgentRow> =>
   earlierKey !== null && earlierKey.until > until ? { earlierKey: { ...earlierKey, until } } : {};
 
 /** The earlier value of the member whose change the event reports. */
-function previousOf(type: EventType, { status, keyId, principalId, ...before }: AgentRow): Pick<Event, "previous"> {
+function previousMember(type: EventType, { status, keyId, principalId, ...before }: AgentRow): Pick<Event, "previous"> {
   switch (type) {
     case "agent.status_changed":
       return { previous: { status } };
@@ -113,10 +121,10 @@ export async function reviseAgent(
   };
   const agent: AgentRow = {
     ...before.agent,
-    ...graceBy(before.agent, earlierCountUntil),
+    ...shortenGrace(before.agent, earlierCountUntil),
     ...change.set,
     ...certificate?.columns,
-    ...(change.escrows && { escrowStates: statesOf(change.escrows) }),
+    ...(change.escrows && { escrowStates: toEscrowStates(change.escrows) }),
     ...numbers,
     updatedAt: now,
   };
@@ -138,13 +146,13 @@ export async function reviseAgent(
       ...updateAgent(db, before.agent, columns, { documented, owner: after.principal, also }),
       ...(endsSelling(before.agent, agent) ? [uncountProvider(db, agent.principalId)] : []),
       ...(agent.status !== before.agent.status && !replaced ? listCertificates(db, before.agent, agent.status) : []),
-      ...(isFinal(agent.status) ? endIntentsOf(db, [agent.did], deps.clock.now()) : []),
+      ...(isFinal(agent.status) ? endIntentsOfAgents(db, [agent.did], deps.clock.now()) : []),
       ...(endsEarlierKey ? [endEarlierKeys(db, before.agent)] : []),
       ...(earlierCountUntil === undefined ? [] : [replaceCertificates(db, agent.did, earlierCountUntil)]),
       ...(certificate ? [clearPlace(db, certificate.row), insertCertificate(db, certificate.row)] : []),
       ...(newVersion ? await signVersion(db, deps, after, now) : []),
       recordActivity(db, agent, now, { ...activity, subject: { type: "agent", id: agent.did } }),
-      ...events.map((type) => recordEvent(db, agent, now, { type, object, ...previousOf(type, before.agent) })),
+      ...events.map((type) => recordEvent(db, agent, now, { type, object, ...previousMember(type, before.agent) })),
       ...(listing !== null && after.certificate !== null
         ? recordDirectoryChange(db, agent, listing, marketCodes(after.markets))
         : []),

@@ -3,52 +3,53 @@
 import { encodeUtf8 } from "../core/encoding.ts";
 import { type FieldError, fieldError } from "../core/errors.ts";
 import { SCOPE_WORDS_MAX_BYTES } from "../core/limits.ts";
-import { actionsOf, buys, isRegistrable, SPEND_FIELDS, sells, tiersOf } from "../core/roles.ts";
+import { buys, isRegistrable, listTiers, requiredActions, SPEND_FIELDS, sells } from "../core/roles.ts";
 import { type EconomicRole, isTier } from "../core/vocabulary.ts";
 
 type Fields = Record<string, unknown>;
 export const asFields = (value: unknown): Fields =>
   typeof value === "object" && value !== null ? (value as Fields) : {};
-const given = (fields: Fields, name: string): boolean => fields[name] !== undefined && fields[name] !== null;
+const isGiven = (fields: Fields, name: string): boolean => fields[name] !== undefined && fields[name] !== null;
 
 /** Cross-field faults of a registration, reported together with all other faults of the body. */
-export function registrationFaults(raw: unknown): FieldError[] {
+export function findRegistrationFaults(raw: unknown): FieldError[] {
   const body = asFields(raw);
   const role = body["economic_role"];
   const faults: FieldError[] = [];
   if (role !== undefined && !isRegistrable(role)) faults.push(fieldError("economic_role", "invalid_economic_role"));
-  if (given(body, "cert_tier") && !isTier(body["cert_tier"])) faults.push(fieldError("cert_tier", "invalid_cert_tier"));
+  if (isGiven(body, "cert_tier") && !isTier(body["cert_tier"]))
+    faults.push(fieldError("cert_tier", "invalid_cert_tier"));
   if (!isRegistrable(role)) return faults;
   const tier = body["cert_tier"];
-  if (isTier(tier) && !tiersOf(role).includes(tier)) faults.push(fieldError("cert_tier", "cert_tier_role_mismatch"));
+  if (isTier(tier) && !listTiers(role).includes(tier)) faults.push(fieldError("cert_tier", "cert_tier_role_mismatch"));
   const scope = asFields(body["scope"]);
   return [
     ...faults,
-    ...profileFaults(role, body),
-    ...scopeFaults(role, scope, "scope.", true),
-    ...wordFaults(scope, "scope"),
+    ...findProfileFaults(role, body),
+    ...findScopeFaults(role, scope, "scope.", true),
+    ...findWordFaults(scope, "scope"),
   ];
 }
 
 /** Limits these words, because a certificate that states them has to fit into a header and pass every check of the service. */
-export function wordFaults({ authorized_actions: actions, capabilities }: Fields, field: string): FieldError[] {
+export function findWordFaults({ authorized_actions: actions, capabilities }: Fields, field: string): FieldError[] {
   const { length } = encodeUtf8(JSON.stringify([actions, capabilities]));
   const message = `Actions and capabilities must be at most ${SCOPE_WORDS_MAX_BYTES} bytes together, as JSON.`;
   return length > SCOPE_WORDS_MAX_BYTES ? [fieldError(field, "too_long", message)] : [];
 }
 
 /** Only sellers have a catalogue (AGT-5). */
-export function profileFaults(role: EconomicRole, raw: unknown): FieldError[] {
-  const hasCatalogue = given(asFields(asFields(raw)["profile"]), "catalog_url");
+export function findProfileFaults(role: EconomicRole, raw: unknown): FieldError[] {
+  const hasCatalogue = isGiven(asFields(asFields(raw)["profile"]), "catalog_url");
   return hasCatalogue && !sells(role) ? [fieldError("profile.catalog_url", "catalog_url_not_permitted")] : [];
 }
 
 /** Checks scope fields against the role. `prefix` is their path in the body; `whole` also reports an empty list of actions. */
-export function scopeFaults(role: EconomicRole, scope: Fields, prefix: string, whole: boolean): FieldError[] {
+export function findScopeFaults(role: EconomicRole, scope: Fields, prefix: string, whole: boolean): FieldError[] {
   const faults: FieldError[] = [];
   const actions = scope["authorized_actions"];
   if (Array.isArray(actions) && (whole || actions.length > 0)) {
-    const { must, mustNot } = actionsOf(role);
+    const { must, mustNot } = requiredActions(role);
     const wrong =
       mustNot.some((action) => actions.includes(action)) || !must.every((action) => actions.includes(action));
     const not = mustNot.length > 0 ? ` and must not include ${mustNot.join(" and ")}` : "";
@@ -56,7 +57,7 @@ export function scopeFaults(role: EconomicRole, scope: Fields, prefix: string, w
     if (wrong) faults.push(fieldError(`${prefix}authorized_actions`, "authorized_action_role_mismatch", message));
   }
   for (const field of buys(role) ? [] : SPEND_FIELDS) {
-    if (given(scope, field)) faults.push(fieldError(`${prefix}${field}`, "field_not_allowed_for_role"));
+    if (isGiven(scope, field)) faults.push(fieldError(`${prefix}${field}`, "field_not_allowed_for_role"));
   }
   if (scope["authorized_markets"] !== undefined) {
     const message = "Open markets through POST /v1/agents/{did}/scope/authorized_markets.";

@@ -9,7 +9,7 @@ import { sourceReads } from "./find-store.ts";
 import { drawKey, toCredentials } from "./keys.ts";
 import { refuseUncertified } from "./reissue.ts";
 import type { RotatedCredentialsView } from "./responses.ts";
-import { reviseAgent, sourceOf } from "./revise.ts";
+import { reviseAgent, toAidSource } from "./revise.ts";
 import type { KeyRotationInput } from "./schema.ts";
 
 export async function rotateAgentKey(
@@ -19,7 +19,7 @@ export async function rotateAgentKey(
 ): Promise<RotatedCredentialsView> {
   const { db, tenant, now, deps } = call;
   const { place, caller, ...found } = await call.read({ ...sourceReads(db, tenant, did), place: findPlace(db) });
-  const before = sourceOf(found);
+  const before = toAidSource(found);
   refuseUncertified(before, now);
   // Certificates and proofs are checked against real time, so the grace is in real time too.
   const wall = systemClock.now();

@@ -1,13 +1,13 @@
 // Routes of a platform's own agents.
 import { route } from "../http/route.ts";
-import { validFields } from "../http/schemas.ts";
+import { pickValidFields } from "../http/schemas.ts";
 import { agentParams } from "../identity/schema.ts";
 import { activateAgent } from "./activate.ts";
 import { patchAgent, precheckAgentPatch } from "./patch.ts";
 import { getAgent, getAgents, precheckAgent } from "./read.ts";
 import { precheckRegistration, registerAgent } from "./register.ts";
 import { reissueCertificate } from "./reissue.ts";
-import { registrationFaults } from "./roles.ts";
+import { findRegistrationFaults } from "./roles.ts";
 import { rotateAgentKey } from "./rotate.ts";
 import {
   agentInput,
@@ -30,7 +30,7 @@ export const agentRoutes = [
     path: "/v1/agents",
     operationId: "registerAgent",
     body: agentInput,
-    rules: registrationFaults,
+    rules: findRegistrationFaults,
     status: 201,
     errors: [
       "tier_exceeds_accreditation",
@@ -50,7 +50,7 @@ export const agentRoutes = [
     idempotency: "plain",
     surfaces: ["management"],
     handle: (call, { body }) => registerAgent(call, body),
-    precheck: (call, { body }) => precheckRegistration(call, validFields(agentInput, body)),
+    precheck: (call, { body }) => precheckRegistration(call, pickValidFields(agentInput, body)),
   }),
   route({
     method: "get",
@@ -148,7 +148,7 @@ export const agentRoutes = [
     lock: ({ did }) => did,
     surfaces: ["management"],
     handle: (call, { params, body }) => transferAgent(call, params.did, body),
-    precheck: (call, { params, body }) => precheckTransfer(call, params.did, validFields(transferInput, body)),
+    precheck: (call, { params, body }) => precheckTransfer(call, params.did, pickValidFields(transferInput, body)),
   }),
   route({
     method: "post",
@@ -176,7 +176,7 @@ export const agentRoutes = [
     lock: ({ did }) => did,
     surfaces: ["management"],
     handle: (call, { params, body }) => patchScope(call, params.did, body),
-    precheck: (call, { params, body }) => precheckScopePatch(call, params.did, body, validFields(scopePatch, body)),
+    precheck: (call, { params, body }) => precheckScopePatch(call, params.did, body, pickValidFields(scopePatch, body)),
   }),
   route({
     method: "patch",

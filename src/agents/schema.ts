@@ -7,8 +7,8 @@ import {
   ROTATION_GRACE_HOURS_MAX,
   SPENDING_WINDOW_DAYS_MAX,
 } from "../core/limits.ts";
-import { plainAmount } from "../core/money.ts";
-import { actionsOf, REGISTRABLE_ROLES } from "../core/roles.ts";
+import { toPlainAmount } from "../core/money.ts";
+import { REGISTRABLE_ROLES, requiredActions } from "../core/roles.ts";
 import { nameFault, trimSpaces } from "../core/text.ts";
 import { MARKET_STATUSES, SUSPENSION_REASONS } from "../core/vocabulary.ts";
 import {
@@ -54,14 +54,14 @@ const capability = word().register(z.globalRegistry, { id: "Word" });
 /** The service knows the actions that its roles need; all others are the platform's own. */
 const action = word().register(z.globalRegistry, {
   id: "ActionInput",
-  anyOf: [{ enum: actionsOf("ENTERPRISE").must }, { type: "string" }],
+  anyOf: [{ enum: requiredActions("ENTERPRISE").must }, { type: "string" }],
 });
-const unique = (items: string[]) => new Set(items).size === items.length;
+const isUnique = (items: string[]) => new Set(items).size === items.length;
 const listOfWords = (item: z.ZodString) =>
   z
     .array(item)
     .max(CAPABILITIES_MAX)
-    .refine(unique, { params: { code: "invalid_value" }, message: "Must not contain a value twice." });
+    .refine(isUnique, { params: { code: "invalid_value" }, message: "Must not contain a value twice." });
 const capabilities = listOfWords(capability).register(z.globalRegistry, { id: "Words" });
 const actions = listOfWords(action).min(1).register(z.globalRegistry, { id: "ActionsInput" });
 
@@ -72,7 +72,7 @@ const TOO_MANY_DIGITS =
 
 /** A ceiling is stored in one canonical form, because it is signed as it is written. */
 const ceiling = amountInput.transform((text, context) => {
-  const plain = plainAmount(text);
+  const plain = toPlainAmount(text);
   if (plain === null)
     context.addIssue({ code: "custom", params: { code: "invalid_format" }, message: TOO_MANY_DIGITS });
   return plain ?? text;

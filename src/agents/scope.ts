@@ -9,11 +9,11 @@ import { certify } from "../identity/certificate.ts";
 import { findPlace } from "../identity/certificate-store.ts";
 import type { Changes } from "../journal/activity.ts";
 import { effectivePrincipalStatus } from "../principals/standing.ts";
-import { type Bounds, exceeding } from "./delegation.ts";
-import { findDelegated } from "./delegation-store.ts";
+import { type Bounds, findExceededFields } from "./delegation.ts";
+import { findAgentWithDelegator } from "./delegation-store.ts";
 import { sourceReads } from "./find-store.ts";
-import { refuseFinal, reviseAgent, sourceOf } from "./revise.ts";
-import { asFields, scopeFaults, wordFaults } from "./roles.ts";
+import { refuseFinal, reviseAgent, toAidSource } from "./revise.ts";
+import { asFields, findScopeFaults, findWordFaults } from "./roles.ts";
 import type { AgentView, ScopePatch } from "./schema.ts";
 import { toAgentView } from "./views.ts";
 
@@ -21,14 +21,14 @@ export async function patchScope(call: ManagementCall, did: string, patch: Scope
   const { db, tenant, now, deps } = call;
   const { found, place, caller, ...rest } = await call.read({
     ...sourceReads(db, tenant, did),
-    found: findDelegated(db, tenant, did),
+    found: findAgentWithDelegator(db, tenant, did),
     place: findPlace(db),
   });
   if (!found) throw new ServiceError("not_found");
   const { delegator, ...agent } = found;
-  const before = sourceOf({ ...rest, found: agent });
+  const before = toAidSource({ ...rest, found: agent });
   const scoped = applyScope(before.agent, patch);
-  const faults = patchFaults(before.agent, patch, scoped, delegator);
+  const faults = findScopePatchFaults(before.agent, patch, scoped, delegator);
   if (faults.length > 0) throw validationError(faults);
   refuseFinal(before, now);
   const changes = changesBetween(scopeOf(before.agent), scopeOf(scoped));
@@ -39,7 +39,7 @@ export async function patchScope(call: ManagementCall, did: string, patch: Scope
   const standing = effectivePrincipalStatus(before.principal, now);
   const certifiable = before.certificate !== null && standing === "ACTIVE";
   const certificate = certifiable ? await certify(call, scoped, before.principal, place) : null;
-  const narrowed = before.certificate !== null && exceeding(before.agent, scoped).length > 0;
+  const narrowed = before.certificate !== null && findExceededFields(before.agent, scoped).length > 0;
   const { after, statements } = await reviseAgent(
     db,
     deps,
@@ -59,15 +59,20 @@ export async function patchScope(call: ManagementCall, did: string, patch: Scope
   return view;
 }
 
-function patchFaults(before: AgentRow, given: unknown, scoped: AgentRow, delegator: Bounds | null): FieldError[] {
-  const ofRole = scopeFaults(before.economicRole, asFields(given), "", false);
-  const wider = delegator ? exceeding(scoped, delegator) : [];
+function findScopePatchFaults(
+  before: AgentRow,
+  given: unknown,
+  scoped: AgentRow,
+  delegator: Bounds | null,
+): FieldError[] {
+  const ofRole = findScopeFaults(before.economicRole, asFields(given), "", false);
+  const wider = delegator ? findExceededFields(scoped, delegator) : [];
   const changed = ["capabilities", "authorized_actions"].find((field) => field in asFields(given));
   return [
     ...ofRole,
     ...(changed === undefined
       ? []
-      : wordFaults({ authorized_actions: scoped.authorizedActions, capabilities: scoped.capabilities }, changed)),
+      : findWordFaults({ authorized_actions: scoped.authorizedActions, capabilities: scoped.capabilities }, changed)),
     ...wider
       .filter((field) => !ofRole.some((fault) => fault.field === field))
       .map((field) => fieldError(field, "scope_exceeds_delegator")),
@@ -76,9 +81,9 @@ function patchFaults(before: AgentRow, given: unknown, scoped: AgentRow, delegat
 
 /** Adds the faults that depend on the agent, for a body that the schema refused; `valid` is the valid part of `given`. */
 export function precheckScopePatch(call: ManagementCall, did: string, given: unknown, valid: ScopePatch): Precheck {
-  return precheck({ found: findDelegated(call.db, call.tenant, did) }, ({ found }) => {
+  return precheck({ found: findAgentWithDelegator(call.db, call.tenant, did) }, ({ found }) => {
     if (!found) throw new ServiceError("not_found");
-    return patchFaults(found.agent, given, applyScope(found.agent, valid), found.delegator);
+    return findScopePatchFaults(found.agent, given, applyScope(found.agent, valid), found.delegator);
   });
 }
 

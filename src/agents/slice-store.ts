@@ -5,23 +5,23 @@ import { and, asc, eq, getTableColumns, inArray, type SQL, sql } from "drizzle-o
 import type { SQLiteColumn } from "drizzle-orm/sqlite-core";
 import type { Due } from "../core/due.ts";
 import { type AgentStatus, ENVIRONMENTS } from "../core/vocabulary.ts";
-import { columnsOf, type Database, type Read, read, readAll, readOne } from "../db/batch.ts";
+import { aliasColumns, type Database, type Read, read, readAll, readOne } from "../db/batch.ts";
 import { agents, aidVersions } from "../db/tables/agents.ts";
 import { type PrincipalRow, principals } from "../db/tables/principals.ts";
 import type { Tenant } from "../db/tenant.ts";
 import { ownedRows } from "../identity/owned-store.ts";
 import { withPrincipal } from "../identity/store.ts";
-import { ofTenant } from "../principals/store.ts";
-import { isBehind } from "./store.ts";
+import { isVisiblePrincipal } from "../principals/store.ts";
+import { isAfterPosition } from "./store.ts";
 
-const ofPrincipal = (principalId: string | SQL, statuses: readonly AgentStatus[]): SQL | undefined =>
+const isOfPrincipal = (principalId: string | SQL, statuses: readonly AgentStatus[]): SQL | undefined =>
   and(eq(agents.principalId, principalId), inArray(agents.status, [...statuses]));
 
 /** An id, or an expression of the same trip that finds it. */
 type PlatformId = string | SQL<string>;
 
 /** Names both environments, so that each pair of environment and status is one range of the index. */
-const ofAccount = (platformId: PlatformId, statuses: readonly AgentStatus[]): SQL | undefined =>
+const isOfAccount = (platformId: PlatformId, statuses: readonly AgentStatus[]): SQL | undefined =>
   and(
     eq(agents.platformId, platformId),
     inArray(agents.environment, [...ENVIRONMENTS]),
@@ -29,16 +29,16 @@ const ofAccount = (platformId: PlatformId, statuses: readonly AgentStatus[]): SQ
   );
 
 /** The agents that were suspended with their account (ACC-26). Literal text, so that SQLite uses the partial index. */
-const takenFrom = (platformId: PlatformId): SQL | undefined =>
+const isSuspendedWithAccount = (platformId: PlatformId): SQL | undefined =>
   and(eq(agents.platformId, platformId), sql`suspension_reason = 'operator'`);
 
 const BY_AGE = [agents.createdAt, agents.did];
 /** The order of the index. */
 const BY_STATUS = [agents.environment, agents.status, agents.endsAt, agents.did];
 
-const inOrder = (order: readonly SQLiteColumn[]): SQL[] => order.map((column) => asc(column));
+const ascendingBy = (order: readonly SQLiteColumn[]): SQL[] => order.map((column) => asc(column));
 
-const owned = ownedRows();
+const ownedColumns = ownedRows();
 
 /** The agents of a principal in one of the statuses, oldest first. `after`: a position, as an expression of the same trip. */
 export const findAgentsIn = (
@@ -50,10 +50,10 @@ export const findAgentsIn = (
 ) => ({
   agents: readAll(
     db
-      .select({ agent: getTableColumns(agents), ...owned })
+      .select({ agent: getTableColumns(agents), ...ownedColumns })
       .from(agents)
-      .where(and(ofPrincipal(principalId, statuses), after && sql`(created_at, did) > ${after}`))
-      .orderBy(...inOrder(BY_AGE))
+      .where(and(isOfPrincipal(principalId, statuses), after && sql`(created_at, did) > ${after}`))
+      .orderBy(...ascendingBy(BY_AGE))
       .limit(slice),
   ),
 });
@@ -62,22 +62,22 @@ export const findAgentsIn = (
 export const findAgentsOf = (db: Database, principalIds: SQL, statuses: readonly AgentStatus[], slice: number) => ({
   agents: readAll(
     db
-      .select({ agent: getTableColumns(agents), ...owned })
+      .select({ agent: getTableColumns(agents), ...ownedColumns })
       .from(agents)
       .where(and(sql`${agents.principalId} in (${principalIds})`, inArray(agents.status, [...statuses])))
-      .orderBy(...inOrder([agents.principalId, ...BY_AGE]))
+      .orderBy(...ascendingBy([agents.principalId, ...BY_AGE]))
       .limit(slice),
   ),
 });
 
-const accountSlice = (db: Database, where: SQL | undefined, order: readonly SQLiteColumn[], slice: number) => ({
+const findAccountSlice = (db: Database, where: SQL | undefined, order: readonly SQLiteColumn[], slice: number) => ({
   agents: readAll(
     db
-      .select({ ...withPrincipal, ...owned })
+      .select({ ...withPrincipal, ...ownedColumns })
       .from(agents)
       .innerJoin(principals, eq(principals.principalId, agents.principalId))
       .where(where)
-      .orderBy(...inOrder(order))
+      .orderBy(...ascendingBy(order))
       .limit(slice),
   ),
 });
@@ -87,15 +87,15 @@ export const findAccountAgentsIn = (
   platformId: PlatformId,
   statuses: readonly AgentStatus[],
   slice: number,
-) => accountSlice(db, ofAccount(platformId, statuses), BY_STATUS, slice);
+) => findAccountSlice(db, isOfAccount(platformId, statuses), BY_STATUS, slice);
 
-export const findTakenAgents = (db: Database, platformId: PlatformId, slice: number) =>
-  accountSlice(db, takenFrom(platformId), BY_AGE, slice);
+export const findAgentsSuspendedWithAccount = (db: Database, platformId: PlatformId, slice: number) =>
+  findAccountSlice(db, isSuspendedWithAccount(platformId), BY_AGE, slice);
 
 // ---- Agents in any status ------------------------------------------------------------------------------------------------
 
-const ofOwner = (principalId: string | SQL<string>, after: Due): SQL | undefined =>
-  and(eq(agents.principalId, principalId), isBehind(after));
+const isOfPrincipalAfter = (principalId: string | SQL<string>, after: Due): SQL | undefined =>
+  and(eq(agents.principalId, principalId), isAfterPosition(after));
 
 /** As hexadecimal digits, which take fewer characters in D1's answer than a blob does. */
 const versionContent = sql<
@@ -107,7 +107,7 @@ const versionContent = sql<
 const withVersion = { agent: getTableColumns(agents), content: versionContent };
 
 /** Adds the fields that an agent's newest version states; null for a DRAFT. */
-function statedIn<Row extends { readonly content: string | null }>({ content, ...row }: Row) {
+function parseStated<Row extends { readonly content: string | null }>({ content, ...row }: Row) {
   const identity = content === null ? null : (JSON.parse(content) as VersionContent).identity;
   const { name = null, country = null, verification } = identity?.principal ?? {};
   return {
@@ -133,13 +133,13 @@ type VersionContent = {
 export const findStatedAgents = (db: Database, principalId: string | SQL<string>, after: Due, slice: number) => ({
   agents: read(
     db
-      .select({ ...withVersion, ...owned })
+      .select({ ...withVersion, ...ownedColumns })
       .from(agents)
       .leftJoin(aidVersions, and(eq(aidVersions.did, agents.did), eq(aidVersions.version, agents.version)))
-      .where(ofOwner(principalId, after))
-      .orderBy(...inOrder(BY_AGE))
+      .where(isOfPrincipalAfter(principalId, after))
+      .orderBy(...ascendingBy(BY_AGE))
       .limit(slice),
-    (rows) => rows.map(statedIn),
+    (rows) => rows.map(parseStated),
   ),
 });
 
@@ -147,42 +147,43 @@ export const findStatedAgents = (db: Database, principalId: string | SQL<string>
 export const findSuspendedOf = (db: Database, principalIds: SQL, slice: number) => ({
   agents: read(
     db
-      .select({ ...withVersion, ...owned })
+      .select({ ...withVersion, ...ownedColumns })
       .from(agents)
       .leftJoin(aidVersions, and(eq(aidVersions.did, agents.did), eq(aidVersions.version, agents.version)))
       .where(and(sql`${agents.principalId} in (${principalIds})`, inArray(agents.status, ["SUSPENDED"])))
-      .orderBy(...inOrder([agents.principalId, ...BY_AGE]))
+      .orderBy(...ascendingBy([agents.principalId, ...BY_AGE]))
       .limit(slice),
-    (rows) => rows.map(statedIn),
+    (rows) => rows.map(parseStated),
   ),
 });
 
 // ---- Whether any is left -------------------------------------------------------------------------------------------------
 
-const someAgent = (where: SQL | undefined): SQL => sql`exists (select 1 from agents where ${where})`;
+const agentExists = (where: SQL | undefined): SQL => sql`exists (select 1 from agents where ${where})`;
 
-export const someAgentIn = (principalId: string | SQL, statuses: readonly AgentStatus[]): SQL =>
-  someAgent(ofPrincipal(principalId, statuses));
+export const hasAgentIn = (principalId: string | SQL, statuses: readonly AgentStatus[]): SQL =>
+  agentExists(isOfPrincipal(principalId, statuses));
 
 export const findAgentIn = (
   db: Database,
   principalId: string,
   statuses: readonly AgentStatus[],
 ): Read<{ did: string } | null> =>
-  readOne(db.select({ did: agents.did }).from(agents).where(ofPrincipal(principalId, statuses)).limit(1));
+  readOne(db.select({ did: agents.did }).from(agents).where(isOfPrincipal(principalId, statuses)).limit(1));
 
-export const someAccountAgentIn = (platformId: PlatformId, statuses: readonly AgentStatus[]): SQL =>
-  someAgent(ofAccount(platformId, statuses));
+export const hasAccountAgentIn = (platformId: PlatformId, statuses: readonly AgentStatus[]): SQL =>
+  agentExists(isOfAccount(platformId, statuses));
 
-export const someTakenAgent = (platformId: PlatformId): SQL => someAgent(takenFrom(platformId));
+export const hasAgentSuspendedWithAccount = (platformId: PlatformId): SQL =>
+  agentExists(isSuspendedWithAccount(platformId));
 
 // ---- Open disputes -------------------------------------------------------------------------------------------------------
 
 /** Literal text, so that SQLite uses the partial index. */
-const disputedIn = (of: SQL): SQL => sql`${of} and disputes_open > 0`;
-const inPrincipal = ({ platformId, environment, principalId }: PrincipalRow): SQL =>
-  disputedIn(sql`platform_id = ${platformId} and environment = ${environment} and principal_id = ${principalId}`);
-const inAccount = (platformId: PlatformId): SQL => disputedIn(sql`platform_id = ${platformId}`);
+const isDisputed = (of: SQL): SQL => sql`${of} and disputes_open > 0`;
+const isDisputedOfPrincipal = ({ platformId, environment, principalId }: PrincipalRow): SQL =>
+  isDisputed(sql`platform_id = ${platformId} and environment = ${environment} and principal_id = ${principalId}`);
+const isDisputedOfAccount = (platformId: PlatformId): SQL => isDisputed(sql`platform_id = ${platformId}`);
 
 /** Finds a principal, and one of its agents with an open dispute if there is one: then the principal cannot be closed. */
 export const findClosingPrincipal = (
@@ -195,12 +196,12 @@ export const findClosingPrincipal = (
     and a.environment = principals.environment and a.principal_id = principals.principal_id and a.disputes_open > 0 limit 1)`;
   return readOne(
     db
-      .select({ principal: columnsOf(principals, "p"), disputed: disputed.as("disputed") })
+      .select({ principal: aliasColumns(principals, "p"), disputed: disputed.as("disputed") })
       .from(principals)
-      .where(ofTenant(tenant, principalId)),
+      .where(isVisiblePrincipal(tenant, principalId)),
   );
 };
 
 /** Whether any agent of the principal, or of the account in either environment, has an open dispute. */
-export const someDisputedIn = (principal: PrincipalRow): SQL => someAgent(inPrincipal(principal));
-export const someDisputedOf = (platformId: PlatformId): SQL => someAgent(inAccount(platformId));
+export const principalHasDispute = (principal: PrincipalRow): SQL => agentExists(isDisputedOfPrincipal(principal));
+export const accountHasDispute = (platformId: PlatformId): SQL => agentExists(isDisputedOfAccount(platformId));

@@ -8,19 +8,19 @@ import {
   type Actor,
   type AgentStatus,
   type ChangeType,
+  isActiveOrFunding,
   isFinal,
-  isRunning,
 } from "../core/vocabulary.ts";
-import { present } from "../db/batch.ts";
+import { dropAbsentReads } from "../db/batch.ts";
 import type { AgentRow } from "../db/tables/agents.ts";
 import { worstEscrowState } from "../escrow/states.ts";
 import type { AidSource } from "../identity/aid.ts";
 import { certify, type IssuedCertificate, namesEarlierAttestation, statesOtherScope } from "../identity/certificate.ts";
-import { type DrawnPlace, findEnding, findPlace } from "../identity/certificate-store.ts";
+import { type DrawnPlace, findCertificatesSetToEnd, findPlace } from "../identity/certificate-store.ts";
 import { effectiveAgentStatus, effectivePrincipalStatus } from "../principals/standing.ts";
 import { sourceReads } from "./find-store.ts";
 import type { MovedAgentView } from "./responses.ts";
-import { reviseAgent, sourceOf } from "./revise.ts";
+import { reviseAgent, toAidSource } from "./revise.ts";
 import type { AgentView, RevocationInput, StatusPatch } from "./schema.ts";
 import { type AgentTrigger, agentMachine } from "./states.ts";
 import { toAgentView } from "./views.ts";
@@ -32,25 +32,28 @@ const TRIGGERS: Readonly<Record<StatusPatch["status"], AgentTrigger>> = {
   TERMINATED: "patch_terminated",
 };
 
-type Reported = { readonly action: ActivityAction; readonly listing: ChangeType };
-const REPORTED: Readonly<Partial<Record<AgentStatus, Reported>>> = {
+type StatusRecords = { readonly action: ActivityAction; readonly listing: ChangeType };
+const STATUS_RECORDS: Readonly<Partial<Record<AgentStatus, StatusRecords>>> = {
   SUSPENDED: { action: "agent.suspended", listing: "status_changed" },
   REVOKED: { action: "agent.revoked", listing: "revoked" },
   TERMINATED: { action: "agent.terminated", listing: "revoked" },
 };
-const RETURNED: Reported = { action: "agent.reactivated", listing: "status_changed" };
+const REACTIVATION_RECORDS: StatusRecords = { action: "agent.reactivated", listing: "status_changed" };
 
-export const reportOf = (to: AgentStatus): Reported => REPORTED[to] ?? RETURNED;
+export const toStatusRecords = (to: AgentStatus): StatusRecords => STATUS_RECORDS[to] ?? REACTIVATION_RECORDS;
 
 export async function patchStatus(call: ManagementCall, did: string, patch: StatusPatch): Promise<MovedAgentView> {
   const { db, tenant, now } = call;
   const returns = patch.status === "ACTIVE";
   const { caller, place, ending, ...found } = await call.read({
     ...sourceReads(db, tenant, did),
-    ...present({ place: returns ? findPlace(db) : null, ending: returns ? findEnding(db, [did]) : null }),
+    ...dropAbsentReads({
+      place: returns ? findPlace(db) : null,
+      ending: returns ? findCertificatesSetToEnd(db, [did]) : null,
+    }),
   });
-  const before = sourceOf(found);
-  const moved = moveOf(before, triggerOf(before, patch), now);
+  const before = toAidSource(found);
+  const moved = decideMove(before, triggerOf(before, patch), now);
   const act = { reason: patch.reason ?? null, actor: caller.actor };
   if (moved.from === moved.to) return keepSuspended(call, before, act);
   return changeStatus(call, before, moved, act, { place: place ?? null, ends: ending?.has(did) ?? false });
@@ -59,28 +62,28 @@ export async function patchStatus(call: ManagementCall, did: string, patch: Stat
 /** Withdraws an agent for good: it is listed as revoked, its certificates become invalid, and its unpaid intents end (AGT-31). */
 export async function revokeAgent(call: ManagementCall, did: string, { reason }: RevocationInput): Promise<AgentView> {
   const { caller, ...found } = await call.read(sourceReads(call.db, call.tenant, did));
-  const before = sourceOf(found);
-  const moved = moveOf(before, "revoke", call.now);
+  const before = toAidSource(found);
+  const moved = decideMove(before, "revoke", call.now);
   return changeStatus(call, before, moved, { reason, actor: caller.actor }, NO_CERTIFICATE);
 }
 
-type Act = { readonly reason: string | null; readonly actor: Actor };
+type StatusAct = { readonly reason: string | null; readonly actor: Actor };
 /** The reads that decide on a new certificate at a reactivation. `ends`: the present one was set to end before its expiry. */
-type Certifying = { readonly place: DrawnPlace | null; readonly ends: boolean };
-const NO_CERTIFICATE: Certifying = { place: null, ends: false };
+type CertificateReads = { readonly place: DrawnPlace | null; readonly ends: boolean };
+const NO_CERTIFICATE: CertificateReads = { place: null, ends: false };
 
 async function changeStatus(
   call: ManagementCall,
   before: AidSource,
   { from, to }: Move<AgentStatus>,
-  { reason, actor }: Act,
-  certifying: Certifying,
+  { reason, actor }: StatusAct,
+  certifying: CertificateReads,
 ): Promise<MovedAgentView> {
   const { db, now, deps } = call;
-  const runs = isRunning(to);
+  const runs = isActiveOrFunding(to);
   const { attestationExpiresAt: endsAt } = before.principal;
-  if (runs) refuseReturn(before, now);
-  const { action, listing } = reportOf(to);
+  if (runs) refuseReactivation(before, now);
+  const { action, listing } = toStatusRecords(to);
   const certificate = runs ? await recertify(call, before, to, certifying) : null;
   const { after, statements } = await reviseAgent(
     db,
@@ -121,7 +124,7 @@ async function recertify(
   call: ManagementCall,
   before: AidSource,
   status: AgentStatus,
-  { place, ends }: Certifying,
+  { place, ends }: CertificateReads,
 ): Promise<IssuedCertificate | null> {
   const { agent, principal, certificate } = before;
   if (certificate === null) return null;
@@ -136,7 +139,7 @@ const isOfEarlierAttestation = ({ certificate, principal }: AidSource): boolean 
  * Suspends an agent that its principal or its account has already suspended, so that it stays suspended when they are reinstated (AGT-19). Its
  * status does not change, so only the activity log records this.
  */
-async function keepSuspended(call: ManagementCall, before: AidSource, { reason, actor }: Act) {
+async function keepSuspended(call: ManagementCall, before: AidSource, { reason, actor }: StatusAct) {
   const { db, now, deps } = call;
   const { suspensionReason } = before.agent;
   const { after, statements } = await reviseAgent(
@@ -165,12 +168,12 @@ async function keepSuspended(call: ManagementCall, before: AidSource, { reason, 
 const triggerOf = ({ agent }: AidSource, { status }: StatusPatch): AgentTrigger =>
   status === "ACTIVE" && agent.suspendedFrom === "FUNDING" ? "patch_funding" : TRIGGERS[status];
 
-function moveOf({ agent, principal }: AidSource, trigger: AgentTrigger, now: number): Move<AgentStatus> {
-  const shown = shownStatus(agent.status, principal, now);
+function decideMove({ agent, principal }: AidSource, trigger: AgentTrigger, now: number): Move<AgentStatus> {
+  const shown = toEffectiveStatus(agent.status, principal, now);
   // The agents of a CLOSED principal have ended, even if their rows do not say so yet.
   const status = isFinal(shown.status) ? shown.status : agent.status;
   const moved = tryMove(agentMachine, status, trigger);
-  const repeated = moved.ok && moved.move.from === moved.move.to && isOwn(agent);
+  const repeated = moved.ok && moved.move.from === moved.move.to && isOnlySuspendedByPlatform(agent);
   if (moved.ok && !repeated) return moved.move;
   const code = moved.ok ? "invalid_status" : moved.code;
   const message = `The agent is ${shown.status}, which does not permit this.`;
@@ -178,12 +181,13 @@ function moveOf({ agent, principal }: AidSource, trigger: AgentTrigger, now: num
 }
 
 /** True unless its principal or its account has suspended it. */
-const isOwn = ({ suspensionReason }: AgentRow): boolean => suspensionReason === null || suspensionReason === "platform";
+const isOnlySuspendedByPlatform = ({ suspensionReason }: AgentRow): boolean =>
+  suspensionReason === null || suspensionReason === "platform";
 
 /** Refuses a reactivation under a principal that is not ACTIVE, or while a dispute constrains the escrow (AGT-17). */
-function refuseReturn({ agent, principal, escrows }: AidSource, now: number): void {
+function refuseReactivation({ agent, principal, escrows }: AidSource, now: number): void {
   if (effectivePrincipalStatus(principal, now) !== "ACTIVE") {
-    throw new ServiceError("invalid_status", { detail: shownStatus(agent.status, principal, now) });
+    throw new ServiceError("invalid_status", { detail: toEffectiveStatus(agent.status, principal, now) });
   }
   if (worstEscrowState(agent.economicRole, escrows) === "CONSTRAINED") {
     throw new ServiceError("escrow_constrained_cannot_reactivate");
@@ -191,7 +195,7 @@ function refuseReturn({ agent, principal, escrows }: AidSource, now: number): vo
 }
 
 /** The effective status, and the principal's unless that is ACTIVE (AGT-19). */
-function shownStatus(stored: AgentStatus, principal: AidSource["principal"], now: number) {
+function toEffectiveStatus(stored: AgentStatus, principal: AidSource["principal"], now: number) {
   const principalStatus = effectivePrincipalStatus(principal, now);
   const status = effectiveAgentStatus(stored, principalStatus);
   return { status, ...(principalStatus !== "ACTIVE" && { principal_status: principalStatus }) };

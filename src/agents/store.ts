@@ -8,10 +8,17 @@ import { type AgentRow, agents, type WalletSince } from "../db/tables/agents.ts"
 import type { PrincipalRow } from "../db/tables/principals.ts";
 import type { MovedStates } from "../escrow/store.ts";
 import { principalUnchanged } from "../principals/store.ts";
-import type { Added } from "../ratings/store.ts";
-import { asRated, type RatingSet, ratingColumns, ratingCondition, ratingValues, toRepublish } from "./rating-store.ts";
-import { addedWallets } from "./wallet-store.ts";
-import { whileTaken } from "./while-store.ts";
+import type { AddedSums } from "../ratings/store.ts";
+import {
+  isUnchangedRating,
+  type RatingSet,
+  ratingColumns,
+  ratingCondition,
+  ratingValues,
+  republishColumns,
+} from "./rating-store.ts";
+import { addWallets } from "./wallet-store.ts";
+import { whileSuspendedWithPrincipal } from "./while-store.ts";
 
 export const insertAgent = compileInsert((db) => db.insert(agents));
 
@@ -53,7 +60,7 @@ export const noteWalletAsks = (db: Database, did: string, walletAsks: readonly n
 
 /** Adds the wallets that the agent does not have yet (FAC-22). */
 export const noteWallets = (db: Database, did: string, wallets: readonly WalletSince[]): Statement => {
-  const { all, isAny } = addedWallets(wallets);
+  const { all, isAny } = addWallets(wallets);
   return db
     .update(agents)
     .set({ wallets: all })
@@ -64,26 +71,26 @@ export const noteWallets = (db: Database, did: string, wallets: readonly WalletS
  * Writes the rating if sums and rating are as they were read (AGT-28). With `added`, adds to the stored sums instead if that results in the
  * same rating: other signals may have been added since the row was read.
  */
-export const updateRating = (db: Database, before: AgentRow, set: RatingSet, added: Added | null): Statement[] => [
-  ...mustChange(db, newRating(db, ratingValues(before, set, added))),
-  ...(added && set.agentRating !== null ? [recheckDecay(db, before, set, added)] : []),
+export const updateRating = (db: Database, before: AgentRow, set: RatingSet, added: AddedSums | null): Statement[] => [
+  ...mustChange(db, writeRating(db, ratingValues(before, set, added))),
+  ...(added && set.agentRating !== null ? [rescheduleDecay(db, before, set, added)] : []),
 ];
 
-const newRating = compileGiven<ReturnType<typeof ratingValues>>((db, values) =>
+const writeRating = compileGiven<ReturnType<typeof ratingValues>>((db, values) =>
   db
     .update(agents)
-    .set({ ...dated(ratingColumns(values)), revision: sql`${agents.revision} + 1` })
+    .set({ ...keepLatestDate(ratingColumns(values)), revision: sql`${agents.revision} + 1` })
     .where(and(eq(agents.did, values.did), ratingCondition(values))),
 );
 
 /** If other signals were added since the row was read, the next decay was computed from old sums: a job computes it again. */
-const recheckDecay = (db: Database, { did }: AgentRow, set: RatingSet, { now }: Added): Statement =>
-  earlierDecay(db, { did, now, weight: set.ratingWeight, weighted: set.ratingWeighted });
-const earlierDecay = compileGiven<{ did: string; now: number; weight: number; weighted: number }>(
+const rescheduleDecay = (db: Database, { did }: AgentRow, set: RatingSet, { now }: AddedSums): Statement =>
+  scheduleDecayEarlier(db, { did, now, weight: set.ratingWeight, weighted: set.ratingWeighted });
+const scheduleDecayEarlier = compileGiven<{ did: string; now: number; weight: number; weighted: number }>(
   (db, { did, now, weight, weighted }) =>
     db
       .update(agents)
-      .set({ ...toRepublish(null), republishAt: sql`min(coalesce(${agents.republishAt}, ${now}), ${now})` })
+      .set({ ...republishColumns(null), republishAt: sql`min(coalesce(${agents.republishAt}, ${now}), ${now})` })
       .where(
         and(eq(agents.did, did), sql`(${agents.ratingWeight}, ${agents.ratingWeighted}) <> (${weight}, ${weighted})`),
       ),
@@ -95,8 +102,8 @@ export const scheduleRating = (db: Database, before: AgentRow, next: number | nu
     db,
     db
       .update(agents)
-      .set(toRepublish(next))
-      .where(and(eq(agents.did, before.did), asRated(before))),
+      .set(republishColumns(next))
+      .where(and(eq(agents.did, before.did), isUnchangedRating(before))),
   );
 
 /** Dates the ratings of a sandbox by its own clock once that is first moved. */
@@ -117,7 +124,7 @@ export const dateRatings = (db: Database, platformId: string): Statement =>
  * Marks an agent's document stale after a change that its platform did not make (IDN-18). Refused if the platform has made another version
  * meanwhile.
  */
-export const touchDocument = (
+export const markDocumentStale = (
   db: Database,
   { did, version }: Pick<AgentRow, "did" | "version">,
   set: MovedStates & { readonly updatedAt?: number } = {},
@@ -126,12 +133,12 @@ export const touchDocument = (
     db,
     db
       .update(agents)
-      .set({ ...dated(set), revision: sql`${agents.revision} + 1` })
+      .set({ ...keepLatestDate(set), revision: sql`${agents.revision} + 1` })
       .where(and(eq(agents.did, did), eq(agents.version, version))),
   );
 
 /** The changes of an agent's dispute counts, in the environment in which the dispute was filed. */
-export type Counted = { readonly open: number; readonly for?: number; readonly against?: number };
+export type DisputeCounts = { readonly open: number; readonly for?: number; readonly against?: number };
 
 /**
  * Adds to the counts in SQL. `documented`: also marks the document stale (IDN-18), unless another statement of the batch does so. A promoted
@@ -141,13 +148,13 @@ export const countDisputes = (
   db: Database,
   did: string,
   environment: Environment,
-  { open, for: won = 0, against: lost = 0, documented }: Counted & { readonly documented: boolean },
+  { open, for: won = 0, against: lost = 0, documented }: DisputeCounts & { readonly documented: boolean },
   set: MovedStates & { readonly updatedAt?: number } = {},
 ): Statement =>
   db
     .update(agents)
     .set({
-      ...dated(set),
+      ...keepLatestDate(set),
       disputesOpen: sql`${agents.disputesOpen} + ${open}`,
       disputesResolvedFor: sql`${agents.disputesResolvedFor} + ${won}`,
       disputesResolvedAgainst: sql`${agents.disputesResolvedAgainst} + ${lost}`,
@@ -160,14 +167,14 @@ export const countDisputes = (
 const isOneOf = (dids: readonly string[]): SQL => sql`did in (select value from json_each(${JSON.stringify(dids)}))`;
 
 /** A statement takes 100 parameters: these, and those of the rest of the statement. */
-const NAMED_AT_ONCE = 80;
+const DIDS_PER_STATEMENT = 80;
 
 /** Splits agents into parts that one statement can name, each with its condition. */
-function named<T extends Pick<AgentRow, "did">>(
+function splitByDid<T extends Pick<AgentRow, "did">>(
   each: readonly T[],
 ): { readonly where: SQL; readonly part: readonly T[] }[] {
-  const parts = Array.from({ length: Math.ceil(each.length / NAMED_AT_ONCE) }, (_, n) =>
-    each.slice(n * NAMED_AT_ONCE, (n + 1) * NAMED_AT_ONCE),
+  const parts = Array.from({ length: Math.ceil(each.length / DIDS_PER_STATEMENT) }, (_, n) =>
+    each.slice(n * DIDS_PER_STATEMENT, (n + 1) * DIDS_PER_STATEMENT),
   );
   return parts.map((part) => ({
     where: inArray(
@@ -179,7 +186,7 @@ function named<T extends Pick<AgentRow, "did">>(
 }
 
 /** Refuses unless the previous statement changed that many rows. */
-const allOf = (db: Database, { length }: readonly unknown[]): Statement =>
+const refuseOtherRowCount = (db: Database, { length }: readonly unknown[]): Statement =>
   guard(db, sql`changes() = ${sql.raw(String(length))}`);
 
 type AsRead = Pick<AgentRow, "did" | "status" | "certificateJti">;
@@ -195,9 +202,9 @@ export type BulkMove = {
 };
 
 /** The last call on a moved sandbox clock may have been later than the job's time: `updated_at` never goes back. */
-const notBefore = (now: number): SQL => sql`max(${agents.updatedAt}, ${now})`;
-const dated = <T extends { readonly updatedAt?: number }>({ updatedAt, ...set }: T) =>
-  updatedAt === undefined ? set : { ...set, updatedAt: notBefore(updatedAt) };
+const noEarlierThanStored = (now: number): SQL => sql`max(${agents.updatedAt}, ${now})`;
+const keepLatestDate = <T extends { readonly updatedAt?: number }>({ updatedAt, ...set }: T) =>
+  updatedAt === undefined ? set : { ...set, updatedAt: noEarlierThanStored(updatedAt) };
 
 /**
  * Moves all of the agents or none: each must have the status and the certificate that were read. In a stretch, no other agent may be in one of
@@ -209,19 +216,19 @@ export const moveAgents = (
   stretch: Stretch | null,
   { from, to, set, also }: BulkMove,
 ): Statement[] => {
-  const sources = stretch ? [{ where: isWithin(stretch), part: each }] : named(each);
+  const sources = stretch ? [{ where: isWithin(stretch), part: each }] : splitByDid(each);
   return sources.flatMap(({ where, part }) => [
     db
       .update(agents)
       .set({
-        ...dated(set),
+        ...keepLatestDate(set),
         // Malformed JSON fails the whole batch.
-        status: sql`case when ${isAsRead(part)} then ${to} else json('unread') end`,
+        status: sql`case when ${isUnchanged(part)} then ${to} else json('unread') end`,
         suspendedFrom: to === "SUSPENDED" ? sql`${agents.status}` : null,
         statusNote: null,
       })
       .where(and(where, inArray(agents.status, [...from]), also)),
-    allOf(db, part),
+    refuseOtherRowCount(db, part),
   ]);
 };
 
@@ -229,22 +236,28 @@ export const moveAgents = (
  * Selects agents after a position. The space sorts before anything that may follow in a DID: SQLite starts a range of pairs at the equal pair,
  * and would read the agent at the position once more.
  */
-export const isBehind = ({ at, id }: Due): SQL => sql`(${agents.createdAt}, ${agents.did}) > (${at}, ${`${id} `})`;
+export const isAfterPosition = ({ at, id }: Due): SQL =>
+  sql`(${agents.createdAt}, ${agents.did}) > (${at}, ${`${id} `})`;
 
 const isWithin = ({ principalId, after, upTo }: Stretch): SQL | undefined =>
   and(
     eq(agents.principalId, principalId),
-    isBehind(after),
+    isAfterPosition(after),
     upTo === null ? undefined : sql`(created_at, did) <= (${upTo.at}, ${upTo.id})`,
   );
 
-const isAsRead = (each: readonly AsRead[]): SQL => {
+const isUnchanged = (each: readonly AsRead[]): SQL => {
   const known = each.map(({ did, status, certificateJti }) => [did, `${status} ${certificateJti ?? ""}`]);
   return sql`${JSON.stringify(Object.fromEntries(known))} ->> did = status || ' ' || coalesce(certificate_jti, '')`;
 };
 
 /** Refuses if the principal's number of agents up to a position (null: all) has changed: one may have been added after the read. */
-export const refuseOtherCount = (db: Database, principalId: string, upTo: Due | null, count: number): Statement => {
+export const refuseOtherAgentCount = (
+  db: Database,
+  principalId: string,
+  upTo: Due | null,
+  count: number,
+): Statement => {
   const within = upTo === null ? undefined : sql`(created_at, did) <= (${upTo.at}, ${upTo.id})`;
   const where = and(sql`principal_id = ${principalId}`, within);
   return guard(db, sql`(select count(*) from agents where ${where}) = ${sql.raw(String(count))}`);
@@ -253,20 +266,24 @@ export const refuseOtherCount = (db: Database, principalId: string, upTo: Due | 
 type Ending = Pick<AgentRow, "principalId" | "endsAt">;
 
 /** Leaves out agents that were transferred meanwhile. The `+` makes it an expression, so that SQLite searches by DID. */
-const isOf = (principalId: string): SQL => sql`+principal_id = ${principalId}`;
+const isOfPrincipal = (principalId: string): SQL => sql`+principal_id = ${principalId}`;
 
-/** Marks documents stale, like `touchDocument`: they show another attestation, which ends at another instant. */
-export const touchDocuments = (db: Database, dids: readonly string[], { principalId, endsAt }: Ending): Statement =>
+/** Marks documents stale, like `markDocumentStale`: they show another attestation, which ends at another instant. */
+export const markDocumentsStale = (db: Database, dids: readonly string[], { principalId, endsAt }: Ending): Statement =>
   db
     .update(agents)
     .set({ endsAt, revision: sql`${agents.revision} + 1` })
-    .where(and(isOneOf(dids), isOf(principalId)));
+    .where(and(isOneOf(dids), isOfPrincipal(principalId)));
 
-export const setEnds = (db: Database, dids: readonly string[], { principalId, endsAt }: Ending): Statement =>
+export const writeAttestationEnds = (
+  db: Database,
+  dids: readonly string[],
+  { principalId, endsAt }: Ending,
+): Statement =>
   db
     .update(agents)
     .set({ endsAt })
-    .where(and(isOneOf(dids), isOf(principalId)));
+    .where(and(isOneOf(dids), isOfPrincipal(principalId)));
 
 /** Increments the version of all of the agents or none: each must be at the version on which the new one was decided. */
 export const advanceVersions = (
@@ -281,7 +298,7 @@ export const advanceVersions = (
       .set({
         version: sql`${agents.version} + 1`,
         revision: sql`${agents.revision} + 1`,
-        updatedAt: notBefore(now),
+        updatedAt: noEarlierThanStored(now),
       })
       .from(sql`json_each(${known}) as known`)
       .where(sql`${agents.did} = known.value ->> 0 and ${agents.version} = known.value ->> 1`),
@@ -290,7 +307,7 @@ export const advanceVersions = (
 };
 
 /** Reactivates all agents that were suspended with their principal, or none: each must be at the version that was read (AGT-28). */
-export const reactivateRows = (
+export const reactivateAgentRows = (
   db: Database,
   each: readonly { readonly before: AgentRow; readonly after: AgentRow }[],
   now: number,
@@ -323,24 +340,24 @@ export const reactivateRows = (
         earlierKey: sql`case when ${recertified} then null else ${agents.earlierKey} end`,
         version: sql`known.value ->> 3`,
         revision: sql`${agents.revision} + ${recertified}`,
-        updatedAt: notBefore(now),
+        updatedAt: noEarlierThanStored(now),
       })
       .from(sql`json_each(${known}) as known`)
       .where(
         sql`${agents.did} = known.value ->> 0 and ${agents.version} = known.value ->> 1
-            and ${agents.status} = 'SUSPENDED' and ${whileTaken(now)}`,
+            and ${agents.status} = 'SUSPENDED' and ${whileSuspendedWithPrincipal(now)}`,
       ),
     guard(db, sql`changes() = ${sql.raw(String(each.length))}`),
   ];
 };
 
 /** Changes the reason of agents that were suspended with their account: something else still stops them when the account is reinstated. */
-export const passOnAgents = (
+export const replaceSuspensionReason = (
   db: Database,
   each: readonly AsRead[],
   set: Pick<AgentRow, "suspensionReason" | "updatedAt">,
 ): Statement[] =>
-  named(each).flatMap(({ where, part }) => [
-    db.update(agents).set(dated(set)).where(and(where, sql`suspension_reason = 'operator'`)),
-    allOf(db, part),
+  splitByDid(each).flatMap(({ where, part }) => [
+    db.update(agents).set(keepLatestDate(set)).where(and(where, sql`suspension_reason = 'operator'`)),
+    refuseOtherRowCount(db, part),
   ]);

@@ -1,15 +1,15 @@
 // Conditions for the batch that moves an agent to another principal.
 import { and, eq, type SQL, sql } from "drizzle-orm";
-import { isRunning } from "../core/vocabulary.ts";
+import { isActiveOrFunding } from "../core/vocabulary.ts";
 import { type AgentRow, agents } from "../db/tables/agents.ts";
 import type { PrincipalRow } from "../db/tables/principals.ts";
-import { principalLetsGo, principalStands } from "../principals/store.ts";
-import { delegatesOf } from "./delegation-store.ts";
-import { whileStanding, whileSuspendedBy } from "./while-store.ts";
+import { isPrincipalActive, isPrincipalOpen } from "../principals/store.ts";
+import { isDelegateOf } from "./delegation-store.ts";
+import { whilePrincipalActive, whileSuspendedBy } from "./while-store.ts";
 
 /** Holds if the principal is in good standing and as it was read: the agent's document and row state its attestation. */
-export const whileStandingUnchanged = ({ principalId, updatedAt }: PrincipalRow, now: number): SQL =>
-  principalStands(sql`${principalId}`, now, sql`and p.updated_at = ${updatedAt}`);
+export const whilePrincipalUnchanged = ({ principalId, updatedAt }: PrincipalRow, now: number): SQL =>
+  isPrincipalActive(sql`${principalId}`, now, sql`and p.updated_at = ${updatedAt}`);
 
 /**
  * Holds if an agent may be transferred: the new principal is in good standing and as it was read, and the agent has no delegates. If the agent
@@ -22,11 +22,11 @@ export const whileTransferable = (
   now: number,
 ): SQL | undefined =>
   and(
-    whileStandingUnchanged(next, now),
+    whilePrincipalUnchanged(next, now),
     // `updateAgent` leaves out columns that did not change, so the stored end must still be the one that was read.
     eq(agents.endsAt, endsAt),
-    sql`not exists (select 1 from agents where ${delegatesOf(did)})`,
-    isRunning(status)
-      ? whileStanding(now)
-      : sql`${whileSuspendedBy(suspensionReason)} and ${principalLetsGo(sql`${agents.principalId}`)}`,
+    sql`not exists (select 1 from agents where ${isDelegateOf(did)})`,
+    isActiveOrFunding(status)
+      ? whilePrincipalActive(now)
+      : sql`${whileSuspendedBy(suspensionReason)} and ${isPrincipalOpen(sql`${agents.principalId}`)}`,
   );

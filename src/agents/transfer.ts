@@ -3,8 +3,8 @@
 import { type ManagementCall, type Precheck, precheck } from "../call.ts";
 import { systemClock } from "../core/clock.ts";
 import { fieldError, ServiceError, validationError } from "../core/errors.ts";
-import { isRunning } from "../core/vocabulary.ts";
-import { present } from "../db/batch.ts";
+import { isActiveOrFunding } from "../core/vocabulary.ts";
+import { dropAbsentReads } from "../db/batch.ts";
 import type { AgentRow } from "../db/tables/agents.ts";
 import type { PrincipalRow } from "../db/tables/principals.ts";
 import type { AidSource } from "../identity/aid.ts";
@@ -16,13 +16,13 @@ import { tierWarnings } from "../principals/tiers.ts";
 import { findDelegates } from "./delegation-store.ts";
 import { findAgent, sourceReads } from "./find-store.ts";
 import type { MovedAgentView } from "./responses.ts";
-import { countAnew, refuseFinal, reviseAgent, sourceOf } from "./revise.ts";
+import { moveProviderCount, refuseFinal, reviseAgent, toAidSource } from "./revise.ts";
 import type { TransferInput } from "./schema.ts";
 import { whileTransferable } from "./transfer-store.ts";
 import { toAgentView } from "./views.ts";
 
 /** The error names at most this many delegates. */
-const NAMED = 20;
+const DELEGATES_NAMED_MAX = 20;
 
 export async function transferAgent(
   call: ManagementCall,
@@ -34,17 +34,17 @@ export async function transferAgent(
     ...sourceReads(db, tenant, did),
     place: findPlace(db),
     principal: findPrincipal(db, tenant, principal_id),
-    delegates: findDelegates(db, did, NAMED),
+    delegates: findDelegates(db, did, DELEGATES_NAMED_MAX),
   });
-  const before = sourceOf(found);
-  if (!principal) throw unknownPrincipal();
+  const before = toAidSource(found);
+  if (!principal) throw unknownPrincipalError();
   refuseFinal(before, now);
   if (principal.principalId === before.principal.principalId) throw new ServiceError("no_changes_requested");
-  refuseStanding(before, principal, now);
+  refuseStoppedPrincipals(before, principal, now);
   refuseDelegation(before, delegates);
   const { attestationExpiresAt: endsAt } = principal;
   const moved = { principalId: principal.principalId, endsAt };
-  const stopped = stoppedWithOwn(before.agent);
+  const stopped = isSuspendedWithPrincipal(before.agent);
   const certificate =
     before.certificate === null ? null : await certify(call, { ...before.agent, ...moved }, principal, place);
   const { after, statements } = await reviseAgent(
@@ -76,7 +76,7 @@ export async function transferAgent(
     ...(certificate && { certificate: certificate.text }),
     warnings: tierWarnings(before.agent.economicRole, principal),
   };
-  await call.commit([...countAnew(db, before.agent, principal), ...statements], view);
+  await call.commit([...moveProviderCount(db, before.agent, principal), ...statements], view);
   return view;
 }
 
@@ -84,7 +84,7 @@ export const precheckTransfer = (call: ManagementCall, did: string, input: Parti
   precheck(
     {
       found: findAgent(call.db, call.tenant, did),
-      ...present({
+      ...dropAbsentReads({
         principal: input.principal_id === undefined ? null : findPrincipal(call.db, call.tenant, input.principal_id),
       }),
     },
@@ -94,13 +94,13 @@ export const precheckTransfer = (call: ManagementCall, did: string, input: Parti
     },
   );
 
-const unknownPrincipal = (): ServiceError => validationError([fieldError("principal_id", "not_found")]);
+const unknownPrincipalError = (): ServiceError => validationError([fieldError("principal_id", "not_found")]);
 
 /**
  * Refuses a new principal that is not ACTIVE, and an agent that is being suspended with its present principal: it must not escape a suspension
  * that its row does not show yet. A SUSPENDED agent stays so under the new principal, but no transfer leads out of a revoked attestation.
  */
-function refuseStanding({ agent, principal: own }: AidSource, principal: PrincipalRow, now: number): void {
+function refuseStoppedPrincipals({ agent, principal: own }: AidSource, principal: PrincipalRow, now: number): void {
   const standing = effectivePrincipalStatus(principal, now);
   if (standing !== "ACTIVE") throw new ServiceError("invalid_status", { detail: { principal_status: standing } });
   const ownStanding = effectivePrincipalStatus(own, now);
@@ -110,7 +110,7 @@ function refuseStanding({ agent, principal: own }: AidSource, principal: Princip
       detail: { principal_status: ownStanding, status_reason: own.attestationStop },
     });
   }
-  if (!isRunning(agent.status) || ownStanding === "ACTIVE") return;
+  if (!isActiveOrFunding(agent.status) || ownStanding === "ACTIVE") return;
   throw new ServiceError("invalid_status", {
     message: "The agent is still being suspended with its principal; try again in a moment.",
     detail: { status: "SUSPENDED", principal_status: ownStanding },
@@ -120,7 +120,7 @@ function refuseStanding({ agent, principal: own }: AidSource, principal: Princip
 }
 
 /** True if the agent was suspended with its own principal. It then waits for its platform, and is not reactivated with the new principal's agents. */
-const stoppedWithOwn = ({ status, suspensionReason }: AgentRow): boolean =>
+const isSuspendedWithPrincipal = ({ status, suspensionReason }: AgentRow): boolean =>
   status === "SUSPENDED" && (suspensionReason === "principal" || suspensionReason === "attestation");
 
 /** A delegation is between agents of one principal (AGT-24), so agents in a delegation cannot be transferred. */

@@ -1,19 +1,19 @@
 // Maps rows to the shapes of schema.ts, for management keys.
-import { amountOn, caip2Of, networkNamed } from "../chain/networks.ts";
+import { formatTokenUnits, requireNetwork, toCaip2 } from "../chain/networks.ts";
 import type { Config } from "../context.ts";
 import { toIso, toIsoOrNull } from "../core/clock.ts";
 import type { AgentStatus, SuspensionReason } from "../core/vocabulary.ts";
 import type { MarketRow } from "../db/tables/agents.ts";
 import type { EscrowRow } from "../db/tables/money.ts";
-import { shownBalance, worstEscrowState } from "../escrow/states.ts";
-import { type AidSource, liveOf, marketCodes, scopeOf } from "../identity/aid.ts";
-import { type PrincipalStanding, stopReasonOf } from "../principals/standing.ts";
+import { toShownBalance, worstEscrowState } from "../escrow/states.ts";
+import { type AidSource, marketCodes, scopeOf, toLiveStatus } from "../identity/aid.ts";
+import { type StoredStatus, stopReasonOf } from "../principals/standing.ts";
 import type { ListedAgent } from "./list-store.ts";
 import type { AgentSummary } from "./responses.ts";
 import type { AgentView, EscrowView, MarketView } from "./schema.ts";
 
-export function toAgentSummary(agent: ListedAgent, principal: PrincipalStanding, now: number): AgentSummary {
-  const { status, environment } = liveOf(agent, principal, now);
+export function toAgentSummary(agent: ListedAgent, principal: StoredStatus, now: number): AgentSummary {
+  const { status, environment } = toLiveStatus(agent, principal, now);
   const stopped = status !== agent.status;
   return {
     did: agent.did,
@@ -22,7 +22,7 @@ export function toAgentSummary(agent: ListedAgent, principal: PrincipalStanding,
     economic_role: agent.economicRole,
     cert_tier: agent.certTier,
     status,
-    suspension_reason: stopped ? reasonOf(principal, status, now) : agent.suspensionReason,
+    suspension_reason: stopped ? toSuspensionReason(principal, status, now) : agent.suspensionReason,
     status_reason: stopped ? null : agent.statusNote,
     profile: { display_name: agent.displayName, description: agent.description, catalog_url: agent.catalogUrl },
     endpoint_url: agent.endpointUrl,
@@ -40,7 +40,7 @@ export function toAgentSummary(agent: ListedAgent, principal: PrincipalStanding,
 }
 
 /** The reason for a suspension that the agent's own row does not show yet (AGT-19). */
-function reasonOf(principal: PrincipalStanding, status: AgentStatus, now: number): SuspensionReason | null {
+function toSuspensionReason(principal: StoredStatus, status: AgentStatus, now: number): SuspensionReason | null {
   return status === "SUSPENDED" ? stopReasonOf(principal, now) : null;
 }
 
@@ -49,7 +49,7 @@ export function toMarketView(config: Config, row: MarketRow): MarketView {
     market: row.market,
     network: row.network,
     environment: row.environment,
-    caip2: caip2Of(networkNamed(config.networks, row.network)),
+    caip2: toCaip2(requireNetwork(config.networks, row.network)),
     operational_wallet: row.operationalWallet,
     escrow_wallet: row.escrowWallet,
     status: row.status,
@@ -74,14 +74,14 @@ export function toAgentView(config: Config, source: Omit<AidSource, "certificate
 }
 
 export function toEscrowView(config: Config, escrow: EscrowRow): EscrowView {
-  const network = networkNamed(config.networks, escrow.network);
+  const network = requireNetwork(config.networks, escrow.network);
   return {
     network: escrow.network,
-    caip2: caip2Of(network),
+    caip2: toCaip2(network),
     currency: escrow.currency,
     escrow_wallet: escrow.vault,
-    balance: amountOn(network, shownBalance(escrow)),
-    threshold: amountOn(network, escrow.threshold),
+    balance: formatTokenUnits(network, toShownBalance(escrow)),
+    threshold: formatTokenUnits(network, escrow.threshold),
     state: escrow.state,
   };
 }

@@ -4,7 +4,7 @@ import { WALLETS_KEPT } from "../core/limits.ts";
 import { agents, type WalletSince } from "../db/tables/agents.ts";
 
 /** `all`: the agent's list, followed by the new wallets (lower case). `isAny`: whether any wallet is new. */
-export function addedWallets(wallets: readonly WalletSince[]): { readonly all: SQL; readonly isAny: SQL } {
+export function addWallets(wallets: readonly WalletSince[]): { readonly all: SQL; readonly isAny: SQL } {
   const first = new Map(wallets.toReversed());
   const added = JSON.stringify([...first].toReversed());
   const isNew = sql`not exists (select 1 from json_each(${agents.wallets}) k where k.value ->> 0 = n.value ->> 0)`;

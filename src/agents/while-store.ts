@@ -2,21 +2,22 @@
 import { type SQL, sql } from "drizzle-orm";
 import type { SuspensionReason } from "../core/vocabulary.ts";
 import { agents } from "../db/tables/agents.ts";
-import { principalStands } from "../principals/store.ts";
+import { isPrincipalActive } from "../principals/store.ts";
 
 /** For an agent that begins to run: its principal is in good standing at the commit, so that no cascade misses it (AGT-18). */
-export const whileStanding = (now: number): SQL => principalStands(sql`${agents.principalId}`, now);
+export const whilePrincipalActive = (now: number): SQL => isPrincipalActive(sql`${agents.principalId}`, now);
 
-/** Like `whileStanding`, and the attestation still ends when the agent's row is to say so (PRN-14). */
+/** Like `whilePrincipalActive`, and the attestation still ends when the agent's row is to say so (PRN-14). */
 export const whileAttested = (now: number, endsAt: number): SQL =>
-  principalStands(sql`${agents.principalId}`, now, sql`and p.attestation_expires_at = ${endsAt}`);
+  isPrincipalActive(sql`${agents.principalId}`, now, sql`and p.attestation_expires_at = ${endsAt}`);
 
 /** For a suspended agent: it is still suspended for the reason that was read. */
 export const whileSuspendedBy = (reason: SuspensionReason | null): SQL => sql`suspension_reason is ${reason}`;
 
 /** For agents that were suspended with their account: that reason still holds, and their principal is in good standing at the commit (AGT-18). */
-export const whileGivenBack = (now: number): SQL => sql`suspension_reason = 'operator' and ${whileStanding(now)}`;
+export const whileSuspendedWithAccount = (now: number): SQL =>
+  sql`suspension_reason = 'operator' and ${whilePrincipalActive(now)}`;
 
 /** For agents that were suspended with their principal: that reason still holds, and it is in good standing at the commit. */
-export const whileTaken = (now: number): SQL =>
-  sql`suspension_reason in ('principal', 'attestation') and ${whileStanding(now)}`;
+export const whileSuspendedWithPrincipal = (now: number): SQL =>
+  sql`suspension_reason in ('principal', 'attestation') and ${whilePrincipalActive(now)}`;

@@ -42,13 +42,13 @@ export function parseAccessTeam(domain: string, audience: string): AccessTeam | 
 }
 
 export function openAccess(team: AccessTeam, timing: AccessTiming = TIMING): AccessIdentify {
-  const keys = teamKeys(`${team.origin}/cdn-cgi/access/certs`, timing);
+  const keys = openTeamKeys(`${team.origin}/cdn-cgi/access/certs`, timing);
   // Verified in real time, whatever clock the service runs on.
   const options = { algorithms: ["RS256"], issuer: team.origin, audience: team.audience, requiredClaims: ["exp"] };
   return async (token) => {
     try {
       const { payload } = await jwtVerify(token, keys, options);
-      return namedBy(payload);
+      return readCallerName(payload);
     } catch (thrown) {
       if (!(thrown instanceof JOSEError)) throw thrown;
       const claim = "claim" in thrown ? ` ${String(thrown.claim)}` : "";
@@ -64,7 +64,7 @@ const claimsSchema = z.object({
   common_name: z.string().optional(),
 });
 
-function namedBy(payload: unknown): string {
+function readCallerName(payload: unknown): string {
   const claims = claimsSchema.safeParse(payload);
   const name = claims.data?.email || claims.data?.common_name;
   if (!name) throw new ServiceError("invalid_credentials", { reason: "Access token: it names no user" });
@@ -75,17 +75,17 @@ function namedBy(payload: unknown): string {
  * The team's keys, read when a needed key is unknown: Access rotates them every six weeks. Concurrent requests each read them, because a Worker must
  * not await another request's I/O.
  */
-function teamKeys(url: string, { timeoutMs, maxAgeMs, restMs, now }: AccessTiming): JWTVerifyGetKey {
+function openTeamKeys(url: string, { timeoutMs, maxAgeMs, restMs, now }: AccessTiming): JWTVerifyGetKey {
   let known: { keys: JWTVerifyGetKey; readAt: number } | null = null;
   let restsUntil = 0;
   const read = async (): Promise<JWTVerifyGetKey> => {
-    if (now() < restsUntil) throw unavailable("not asked for again so soon");
+    if (now() < restsUntil) throw keysUnavailable("not asked for again so soon");
     try {
       const keys = createLocalJWKSet(await fetchKeys(url, timeoutMs));
       known = { keys, readAt: now() };
       return keys;
     } catch (thrown) {
-      throw unavailable(thrown instanceof Error ? thrown.message : "unknown");
+      throw keysUnavailable(thrown instanceof Error ? thrown.message : "unknown");
     } finally {
       restsUntil = now() + restMs;
     }
@@ -101,7 +101,7 @@ function teamKeys(url: string, { timeoutMs, maxAgeMs, restMs, now }: AccessTimin
   };
 }
 
-const unavailable = (reason: string) =>
+const keysUnavailable = (reason: string) =>
   new ServiceError("internal_error", { reason: `the keys of Access are not available: ${reason}` });
 
 async function fetchKeys(url: string, timeoutMs: number): Promise<JSONWebKeySet> {

@@ -8,7 +8,7 @@ import { isFinal } from "../core/vocabulary.ts";
 import type { CertificateRow } from "../db/tables/agents.ts";
 import type { Credential, Entrance } from "../http/call.ts";
 import type { Incoming } from "../http/incoming.ts";
-import { issuedAs } from "../identity/certificate.ts";
+import { toIssuedClaims } from "../identity/certificate.ts";
 import { findLiveCertificate } from "../identity/certificate-store.ts";
 import { type CallingAgent, findCallingAgent, platformOf } from "../identity/store.ts";
 import { effectiveAgentStatus, effectivePrincipalStatus } from "../principals/standing.ts";
@@ -16,7 +16,7 @@ import { type CertificateCheck, verifyCertificate } from "../protocol/certificat
 import { isDid } from "../protocol/did.ts";
 import { type ProofCheck, type ProofStatement, requestDigest, verifyProof } from "../protocol/proof.ts";
 import { openProofMemory, type ProofMemory, type ProofUse } from "./proof-memory.ts";
-import { explained, type ProofRefusal, proofRefusal, type RefusedAt } from "./proof-refusals.ts";
+import { explainRefusal, type ProofRefusal, proofRefusal, type RefusalPlace } from "./proof-refusals.ts";
 
 export const agentEntrance: Entrance = {
   presents: ({ context }) => Boolean(context.req.header("aeap-certificate")),
@@ -25,9 +25,9 @@ export const agentEntrance: Entrance = {
 };
 
 type Certified = Extract<CertificateCheck, { ok: true }>;
-type Proven = Extract<ProofCheck, { ok: true }>;
+type ProvenProof = Extract<ProofCheck, { ok: true }>;
 /** The credentials of a call, with the certificate verified. */
-type Presented = {
+type PresentedCredentials = {
   readonly incoming: Incoming;
   readonly certified: Certified;
   readonly did: string;
@@ -41,23 +41,23 @@ type Presented = {
 };
 
 async function checkAgent(incoming: Incoming): Promise<Credential> {
-  const presented = await presentedBy(incoming);
+  const presented = await readPresented(incoming);
   const { did, certified, memory, act, now } = presented;
-  const [own, issued] = await Promise.all([proveOwn(presented), issuedAs(certified)]);
-  if (!own.ok && !incoming.route.boundProofs) throw await refusalOf(presented, own.reason, own.statement);
+  const [own, issued] = await Promise.all([verifyOwnProof(presented), toIssuedClaims(certified)]);
+  if (!own.ok && !incoming.route.boundProofs) throw await toProofRefusal(presented, own.reason, own.statement);
   // The proof is used once for all attempts of this request.
-  const use = once((proven: Proven) => memory.use(proven, act));
+  const use = callOnce((proven: ProvenProof) => memory.use(proven, act));
   let proven: ProofStatement | null = own.ok ? own.statement : null;
   // A caller that has shown only a certificate, which is public, learns nothing about the agent's state (PRF-11).
-  let held: Held = null;
+  let held: StateRefusal = null;
   const refuseHeld = async () => {
     if (held instanceof ServiceError) throw held;
-    if (held) throw await refusalOf(presented, held, proven);
+    if (held) throw await toProofRefusal(presented, held, proven);
   };
   const unproven = () =>
     proven || own.ok
-      ? refusalOf(presented, "other_agent_named", proven)
-      : refusalOf(presented, own.reason, own.statement);
+      ? toProofRefusal(presented, "other_agent_named", proven)
+      : toProofRefusal(presented, own.reason, own.statement);
   return {
     // Certificates are public: only the holder of the key is charged to the agent's quota.
     quota: own.ok ? { of: "agent", did } : { of: "address" },
@@ -70,23 +70,23 @@ async function checkAgent(incoming: Incoming): Promise<Credential> {
         certificate: findLiveCertificate(db, issued, now),
       };
     },
-    offsetOf: ({ agent }: Who) => (agent?.environment === "sandbox" ? agent.clockOffsetMs : null),
-    admit: async ({ agent, certificate }: Who, clock) => {
-      const caller = agent && callerOf(did, agent);
-      held = agent ? heldAgainst(did, agent, certificate, clock) : "agent_unknown";
+    offsetOf: ({ agent }: FoundCaller) => (agent?.environment === "sandbox" ? agent.clockOffsetMs : null),
+    admit: async ({ agent, certificate }: FoundCaller, clock) => {
+      const caller = agent && toAgentCaller(did, agent);
+      held = agent ? judgeAgentState(did, agent, certificate, clock) : "agent_unknown";
       if (proven) await refuseHeld();
       if (!caller) throw await unproven();
       return { caller, platformId: caller.platformId };
     },
     settle: async () => {
-      if (own.ok) await refuseUsed(presented, await use(own.proven), own.statement);
+      if (own.ok) await refuseReusedProof(presented, await use(own.proven), own.statement);
     },
     parts: {
       did,
       claims: certified.claims,
       proven: own.ok,
       proveBoundTo: async (calleeDid: string) => {
-        proven = await proveBound(presented, calleeDid, use);
+        proven = await verifyBoundProof(presented, calleeDid, use);
         await refuseHeld();
       },
       unproven,
@@ -94,7 +94,7 @@ async function checkAgent(incoming: Incoming): Promise<Credential> {
   };
 }
 
-async function presentedBy(incoming: Incoming): Promise<Presented> {
+async function readPresented(incoming: Incoming): Promise<PresentedCredentials> {
   const { req } = incoming.context;
   const { deps, route, validBody } = incoming;
   const certificate = req.header("aeap-certificate");
@@ -103,7 +103,7 @@ async function presentedBy(incoming: Incoming): Promise<Presented> {
   const now = Date.now();
   const { verification } = await deps.ca();
   const certified = await verifyCertificate(certificate, verification, { issuer: deps.config.issuer, now });
-  if (!certified.ok) throw proofRefusal(certified.reason, refusedAt(incoming));
+  if (!certified.ok) throw proofRefusal(certified.reason, refusalPlace(incoming));
   const did = certified.claims.sub;
   return {
     incoming,
@@ -118,11 +118,11 @@ async function presentedBy(incoming: Incoming): Promise<Presented> {
 }
 
 type OwnProof =
-  | { readonly ok: true; readonly proven: Proven; readonly statement: ProofStatement }
+  | { readonly ok: true; readonly proven: ProvenProof; readonly statement: ProofStatement }
   | { readonly ok: false; readonly reason: ProofRefusal; readonly statement: ProofStatement | null };
 
 /** Verifies the request-bound proof, or a proof bound to the service itself (PRF-6). */
-async function proveOwn(presented: Presented): Promise<OwnProof> {
+async function verifyOwnProof(presented: PresentedCredentials): Promise<OwnProof> {
   const { incoming, did, proof, timestamp } = presented;
   if (timestamp === undefined) {
     return { ok: false, reason: proof === undefined ? "proof_missing" : "timestamp_missing", statement: null };
@@ -139,11 +139,11 @@ async function proveOwn(presented: Presented): Promise<OwnProof> {
     path: url.pathname,
     digest: digest.digest,
   };
-  const request = await check(presented, statement);
+  const request = await verifyPresentedProof(presented, statement);
   if (request.ok) return { ok: true, proven: request, statement };
   const { serviceDid } = deps.config;
   const asService = { kind: "bound", timestamp, callerDid: did, calleeDid: serviceDid } as const;
-  const bound = isDid(serviceDid) ? await check(presented, asService) : null;
+  const bound = isDid(serviceDid) ? await verifyPresentedProof(presented, asService) : null;
   return bound?.ok
     ? { ok: true, proven: bound, statement: asService }
     : { ok: false, reason: request.reason, statement };
@@ -153,52 +153,59 @@ async function proveOwn(presented: Presented): Promise<OwnProof> {
  * Verifies a proof bound to this agent, and refuses a proof that was used for another act. A body that names no act does not use the proof up,
  * because the call is refused anyway.
  */
-async function proveBound(
-  presented: Presented,
+async function verifyBoundProof(
+  presented: PresentedCredentials,
   calleeDid: string,
-  use: (proven: Proven) => ReturnType<ProofMemory["use"]>,
+  use: (proven: ProvenProof) => ReturnType<ProofMemory["use"]>,
 ): Promise<ProofStatement> {
   const { did, timestamp, act } = presented;
-  if (timestamp === undefined) throw await refusalOf(presented, "timestamp_missing", null);
+  if (timestamp === undefined) throw await toProofRefusal(presented, "timestamp_missing", null);
   const statement: ProofStatement = { kind: "bound", timestamp, callerDid: did, calleeDid };
-  const bound = await check(presented, statement);
-  if (!bound.ok) throw await refusalOf(presented, bound.reason, statement);
-  if (act !== "") await refuseUsed(presented, await use(bound), statement);
+  const bound = await verifyPresentedProof(presented, statement);
+  if (!bound.ok) throw await toProofRefusal(presented, bound.reason, statement);
+  if (act !== "") await refuseReusedProof(presented, await use(bound), statement);
   return statement;
 }
 
 /** How the memory's answer refuses a good proof. */
-const REFUSED_USE: Readonly<Record<ProofUse, ProofRefusal | null>> = {
+const REFUSAL_BY_USE: Readonly<Record<ProofUse, ProofRefusal | null>> = {
   first: null,
   same: null,
   replay: "replay",
   late: "timestamp_too_old",
 };
 
-async function refuseUsed(presented: Presented, used: ProofUse, statement: ProofStatement): Promise<void> {
-  const refused = REFUSED_USE[used];
-  if (refused) throw await refusalOf(presented, refused, statement);
+async function refuseReusedProof(
+  presented: PresentedCredentials,
+  used: ProofUse,
+  statement: ProofStatement,
+): Promise<void> {
+  const refused = REFUSAL_BY_USE[used];
+  if (refused) throw await toProofRefusal(presented, refused, statement);
 }
 
-const refusalOf = (
-  { incoming, did }: Presented,
+const toProofRefusal = (
+  { incoming, did }: PresentedCredentials,
   reason: ProofRefusal,
   statement: ProofStatement | null,
-): Promise<ServiceError> => explained(incoming.deps, did, reason, statement, refusedAt(incoming));
+): Promise<ServiceError> => explainRefusal(incoming.deps, did, reason, statement, refusalPlace(incoming));
 
 /** Only facilitation accepts proofs bound to the counterparty (FAC-2). */
-const refusedAt = ({ route }: Incoming): RefusedAt => (route.boundProofs ? "facilitation" : "call");
+const refusalPlace = ({ route }: Incoming): RefusalPlace => (route.boundProofs ? "facilitation" : "call");
 
 /** A proof of a repeatable act is accepted for longer; the memory then decides whether it is the same act (PRF-8). */
-async function check({ proof, certified, now, act }: Presented, statement: ProofStatement): Promise<Checked> {
+async function verifyPresentedProof(
+  { proof, certified, now, act }: PresentedCredentials,
+  statement: ProofStatement,
+): Promise<PresentedProofCheck> {
   if (proof === undefined) return { ok: false, reason: "proof_missing" };
   const before = act === "" ? PROOF_WINDOW_SECONDS : REPEATED_ACT_SECONDS;
   const windowSeconds = { before, after: PROOF_WINDOW_SECONDS };
   return verifyProof({ statement, proof, key: certified.agentKey, now, windowSeconds });
 }
-type Checked = ProofCheck | { readonly ok: false; readonly reason: "proof_missing" };
+type PresentedProofCheck = ProofCheck | { readonly ok: false; readonly reason: "proof_missing" };
 
-function once<A, T>(make: (argument: A) => Promise<T>): (argument: A) => Promise<T> {
+function callOnce<A, T>(make: (argument: A) => Promise<T>): (argument: A) => Promise<T> {
   let made: Promise<T> | undefined;
   return (argument) => {
     made ??= make(argument);
@@ -206,17 +213,22 @@ function once<A, T>(make: (argument: A) => Promise<T>): (argument: A) => Promise
   };
 }
 
-type Who = { readonly agent: CallingAgent | null; readonly certificate: CertificateRow | null };
+type FoundCaller = { readonly agent: CallingAgent | null; readonly certificate: CertificateRow | null };
 
-function callerOf(did: string, agent: CallingAgent): AgentCaller {
+function toAgentCaller(did: string, agent: CallingAgent): AgentCaller {
   const { platformId, principalId, environment, economicRole } = agent;
   return { did, platformId, principalId, environment, economicRole };
 }
 
 /** The refusal of a caller by its stored state, or the reason why its certificate no longer counts (PRF-10). */
-type Held = ServiceError | ProofRefusal | null;
+type StateRefusal = ServiceError | ProofRefusal | null;
 
-function heldAgainst(did: string, agent: CallingAgent, certificate: CertificateRow | null, now: number): Held {
+function judgeAgentState(
+  did: string,
+  agent: CallingAgent,
+  certificate: CertificateRow | null,
+  now: number,
+): StateRefusal {
   if (!certificate) return "certificate_ended";
   const { platformStatus, principalStatus, attestationExpiresAt, accountStopped } = agent;
   const standing = effectivePrincipalStatus({ status: principalStatus, attestationExpiresAt, accountStopped }, now);

@@ -1,8 +1,8 @@
 // Authenticates a management key (CRED-4 to CRED-11), or a session in its place (CRED-13). The key's owner is read in the call's first trip,
 // together with the reads that it permits: a revoked key fails at its next call, and authentication costs no trip of its own.
 
-import { findKeyOwner, type KeyOwner, ownerOf, touchKey, whileKey } from "../accounts/key-store.ts";
-import { type KeyBrands, keyBrands, keyFault, parseManagementKey } from "../accounts/management-key.ts";
+import { findKeyOwner, guardKey, type KeyOwner, ownerOfKey, touchKey } from "../accounts/key-store.ts";
+import { describeKeyFault, type KeyBrands, keyBrands, parseManagementKey } from "../accounts/management-key.ts";
 import { SESSION_CHALLENGE } from "../accounts/tokens.ts";
 import type { ManagementCaller } from "../call.ts";
 import type { Env } from "../context.ts";
@@ -15,14 +15,14 @@ import type { Actor, Environment } from "../core/vocabulary.ts";
 import { volumeRefusal } from "../core/volume.ts";
 import { commit } from "../db/batch.ts";
 import type { Tenant } from "../db/tenant.ts";
-import type { Admitted, Credential, Entrance } from "../http/call.ts";
+import type { Admission, Credential, Entrance } from "../http/call.ts";
 import type { Incoming } from "../http/incoming.ts";
-import { checkSession, presentsSession, quotaName } from "./session.ts";
+import { checkSession, presentsSession, toQuotaName } from "./session.ts";
 
 export const managementEntrance: Entrance = {
-  presents: (incoming) => presentedKey(incoming) !== null || presentsSession(incoming),
+  presents: (incoming) => readPresentedKey(incoming) !== null || presentsSession(incoming),
   check: (incoming) =>
-    presentedKey(incoming) === null && presentsSession(incoming) ? checkSession(incoming) : checkKey(incoming),
+    readPresentedKey(incoming) === null && presentsSession(incoming) ? checkSession(incoming) : checkKey(incoming),
   challenge: ({ deps }) => `${keyConfiguration(deps.env).headers[0]} realm="platforms", ${SESSION_CHALLENGE}`,
 };
 
@@ -34,23 +34,24 @@ export const keyConfiguration = memoizeBy((env: Env): { headers: readonly string
 
 async function checkKey(incoming: Incoming): Promise<Credential> {
   const { headers, brands } = keyConfiguration(incoming.deps.env);
-  const rawKey = presentedKey(incoming);
+  const rawKey = readPresentedKey(incoming);
   if (rawKey === null) {
     const other = incoming.context.req.header("authorization") === undefined ? "" : "This is not a session token. ";
     const message = `${other}Send the management key in the header ${headers[0]}, or a session_token as Authorization: Bearer.`;
     throw new ServiceError(incoming.route.withoutCredential ?? "invalid_credentials", { message });
   }
   const environment = parseManagementKey(rawKey, brands);
-  if (environment === null) throw new ServiceError("invalid_credentials", { message: keyFault(rawKey, brands) });
+  if (environment === null)
+    throw new ServiceError("invalid_credentials", { message: describeKeyFault(rawKey, brands) });
   const keyHash = await sha256Hex(rawKey);
-  const tenant: Tenant = { environment, platformId: ownerOf(keyHash) };
+  const tenant: Tenant = { environment, platformId: ownerOfKey(keyHash) };
   /** The key's end as it was when the call was admitted. */
   let endsAt: number | null = null;
   return {
     quota: {
       of: "account",
       credential: keyHash,
-      accountOf: ({ owner }: { owner: KeyOwner | null }) => owner && quotaName(owner.platformId, environment),
+      accountOf: ({ owner }: { owner: KeyOwner | null }) => owner && toQuotaName(owner.platformId, environment),
     },
     keys: { space: environment, secret: rawKey, platformId: tenant.platformId },
     reads: (db) => ({ owner: findKeyOwner(db, keyHash) }),
@@ -60,12 +61,12 @@ async function checkKey(incoming: Incoming): Promise<Credential> {
       endsAt = owner?.expiresAt ?? null;
       return admitKey(owner, keyHash, environment, incoming);
     },
-    guards: (db) => [whileKey(db, keyHash, endsAt)],
+    guards: (db) => [guardKey(db, keyHash, endsAt)],
     parts: { environment, tenant },
   };
 }
 
-function presentedKey({ context, deps }: Incoming): string | null {
+function readPresentedKey({ context, deps }: Incoming): string | null {
   for (const name of keyConfiguration(deps.env).headers) {
     const value = context.req.header(name);
     if (value !== undefined) return value.trim();
@@ -74,7 +75,7 @@ function presentedKey({ context, deps }: Incoming): string | null {
 }
 
 /** Judged in real time: a test clock does not move the end of a key (CRED-10). */
-function admitKey(owner: KeyOwner | null, keyHash: string, environment: Environment, incoming: Incoming): Admitted {
+function admitKey(owner: KeyOwner | null, keyHash: string, environment: Environment, incoming: Incoming): Admission {
   const { deps, background } = incoming;
   const now = deps.clock.now();
   if (owner?.environment !== environment || owner.platformStatus === "CLOSED") {

@@ -15,7 +15,7 @@ export const operatorEntrance: Entrance = {
     req.header("authorization") !== undefined || req.header("cf-access-jwt-assertion") !== undefined,
   challenge: () => 'Bearer realm="operators"',
   check: async (incoming) => {
-    const actor: Actor = { type: "operator", id: await identify(incoming) };
+    const actor: Actor = { type: "operator", id: await identifyOperator(incoming) };
     // Each operator has its own Idempotency-Keys. The answers hold no secret, so none is sealed under this value.
     const owner = `operator:${actor.id}`;
     return {
@@ -43,7 +43,7 @@ export const accessConfiguration = memoizeBy((env: Env) => {
  * A presented key decides alone, good or bad (CRED-17). Access adds its token to every request, also to requests with a key, and the key still works
  * when Access is down.
  */
-async function identify({ context: { req }, deps }: Incoming): Promise<Actor["id"]> {
+async function identifyOperator({ context: { req }, deps }: Incoming): Promise<Actor["id"]> {
   const authorization = req.header("authorization");
   if (authorization !== undefined) return identifyByKey(authorization, operatorKeyHashes(deps.env));
   const token = req.header("cf-access-jwt-assertion");

@@ -70,9 +70,9 @@ const ANSWERS: Readonly<Record<ProofRefusal, Answer>> = {
   replay: { ...EVERYWHERE, type: "replay" },
 };
 
-export type RefusedAt = "call" | "facilitation";
+export type RefusalPlace = "call" | "facilitation";
 
-export function proofRefusal(reason: ProofRefusal, at: RefusedAt, more: ErrorExtra = {}): ServiceError {
+export function proofRefusal(reason: ProofRefusal, at: RefusalPlace, more: ErrorExtra = {}): ServiceError {
   const { type, [at]: code } = ANSWERS[reason];
   return new ServiceError(code, { ...(type && { type }), ...more, reason });
 }
@@ -82,12 +82,12 @@ export function proofRefusal(reason: ProofRefusal, at: RefusedAt, more: ErrorExt
  *
  * @param statement the expected statement; null when the request has no text to sign
  */
-export async function explained(
+export async function explainRefusal(
   { db }: Deps,
   did: string,
   reason: ProofRefusal,
   statement: ProofStatement | null,
-  at: RefusedAt,
+  at: RefusalPlace,
 ): Promise<ServiceError> {
   const { environment } = await readBatch(db, { environment: findEnvironment(db, did) });
   if (environment !== "sandbox") return proofRefusal(reason, at);

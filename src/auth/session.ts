@@ -3,12 +3,12 @@
 
 import {
   findSessionOwner,
+  guardSession,
   ownerOfSession,
   type SessionOwner,
   touchSession,
-  whileSession,
 } from "../accounts/session-store.ts";
-import { isSessionToken, namesSession, SESSION_CHALLENGE } from "../accounts/tokens.ts";
+import { isSessionToken, looksLikeSessionToken, SESSION_CHALLENGE } from "../accounts/tokens.ts";
 import type { PersonCaller } from "../call.ts";
 import { sha256Hex } from "../core/encoding.ts";
 import { ServiceError } from "../core/errors.ts";
@@ -30,65 +30,65 @@ export const sessionEntrance: Entrance = {
 };
 
 export function presentsSession(incoming: Incoming): boolean {
-  return presentedToken(incoming) !== null;
+  return readPresentedToken(incoming) !== null;
 }
 
 const COOKIE = /(?:^|;\s*)__Host-session=([^;]*)/;
-const SAFE: ReadonlySet<string> = new Set(["GET", "HEAD"]);
+const SAFE_METHODS: ReadonlySet<string> = new Set(["GET", "HEAD"]);
 
-function presentedToken({ context: { req }, url, deps }: Incoming): string | null {
+function readPresentedToken({ context: { req }, url, deps }: Incoming): string | null {
   const authorization = req.header("authorization");
   if (authorization !== undefined) {
     const token = readBearer(authorization) ?? "";
-    return namesSession(token) ? token : null;
+    return looksLikeSessionToken(token) ? token : null;
   }
   const cookie = COOKIE.exec(req.header("cookie") ?? "")?.[1];
   if (cookie === undefined) return null;
   const own = [url.origin, new URL(deps.config.issuer).origin];
-  return SAFE.has(req.method) || own.includes(req.header("origin") ?? "") ? cookie : null;
+  return SAFE_METHODS.has(req.method) || own.includes(req.header("origin") ?? "") ? cookie : null;
 }
 
 export async function checkSession(incoming: Incoming): Promise<Credential> {
-  const token = presentedToken(incoming);
-  if (token === null) throw new ServiceError("invalid_credentials", { message: missing(incoming) });
+  const token = readPresentedToken(incoming);
+  if (token === null) throw new ServiceError("invalid_credentials", { message: missingSessionMessage(incoming) });
   if (!isSessionToken(token))
     throw new ServiceError("invalid_credentials", { message: "This is not a session token." });
   const tokenHash = await sha256Hex(token);
-  const environment = namedEnvironment(incoming);
+  const environment = readEnvironment(incoming);
   const tenant: Tenant = { environment, platformId: ownerOfSession(tokenHash) };
   return {
     quota: {
       of: "account",
-      credential: quotaName(tokenHash, environment),
-      accountOf: ({ owner }: Who) => owner && quotaName(owner.platformId, environment),
+      credential: toQuotaName(tokenHash, environment),
+      accountOf: ({ owner }: FoundSession) => owner && toQuotaName(owner.platformId, environment),
     },
     keys: { space: environment, secret: token, platformId: tenant.platformId },
     reads: (db) => ({ owner: findSessionOwner(db, tokenHash) }),
-    offsetOf: ({ owner }: Who) => (environment === "sandbox" ? (owner?.clockOffsetMs ?? 0) : null),
-    admit: async ({ owner }: Who) => {
-      const caller = toCaller(owner, environment, incoming);
+    offsetOf: ({ owner }: FoundSession) => (environment === "sandbox" ? (owner?.clockOffsetMs ?? 0) : null),
+    admit: async ({ owner }: FoundSession) => {
+      const caller = admitSession(owner, environment, incoming);
       const { clock, config } = incoming.deps;
       const usedUp = volumeRefusal(owner?.volumeMarks ?? null, environment, config.volume[environment], clock.now());
       return { caller, platformId: caller.platformId, usedUp };
     },
-    guards: (db) => [whileSession(db, tokenHash, incoming.deps.clock.now())],
+    guards: (db) => [guardSession(db, tokenHash, incoming.deps.clock.now())],
     parts: { environment, tenant, session: { tokenHash }, clientAddress: clientAddress(incoming.context) },
   };
 }
 
 /** Names the quota of an account in an environment, or the key under which a session finds it. */
-export const quotaName = (of: string, environment: Environment): string => `${of} ${environment}`;
+export const toQuotaName = (of: string, environment: Environment): string => `${of} ${environment}`;
 
-type Who = { readonly owner: SessionOwner | null };
+type FoundSession = { readonly owner: SessionOwner | null };
 
 /** A wrong name is a fault of the call, which the router reports after the credential. */
-function namedEnvironment({ context }: Incoming): Environment {
+function readEnvironment({ context }: Incoming): Environment {
   const named = context.req.header("service-environment");
   return isEnvironment(named) ? named : "sandbox";
 }
 
 /** Sessions end in real time: a test clock does not move them. */
-function toCaller(owner: SessionOwner | null, environment: Environment, incoming: Incoming): PersonCaller {
+function admitSession(owner: SessionOwner | null, environment: Environment, incoming: Incoming): PersonCaller {
   const { deps, route, background } = incoming;
   const now = deps.clock.now();
   if (!owner || owner.platformStatus === "CLOSED") {
@@ -119,7 +119,7 @@ function toCaller(owner: SessionOwner | null, environment: Environment, incoming
   return caller;
 }
 
-function missing({ context: { req }, route }: Incoming): string {
+function missingSessionMessage({ context: { req }, route }: Incoming): string {
   if (COOKIE.test(req.header("cookie") ?? "")) {
     return "A session cookie is accepted only without Authorization, and for changes only from the service's own origin.";
   }

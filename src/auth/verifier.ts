@@ -7,17 +7,17 @@ import type { VerifierRow } from "../db/tables/principals.ts";
 import type { Entrance } from "../http/call.ts";
 import type { Incoming } from "../http/incoming.ts";
 import { readCredential, verifyCredential } from "../verifiers/credential.ts";
-import { findVerifier, isUsed, verifierStays } from "../verifiers/store.ts";
+import { findVerifier, isUsed, refuseChangedVerifier } from "../verifiers/store.ts";
 import { readBearer } from "./bearer.ts";
 
-type Found = { readonly verifier: VerifierRow | null; readonly used: boolean };
+type VerifierFacts = { readonly verifier: VerifierRow | null; readonly used: boolean };
 
 export const verifierEntrance: Entrance = {
   presents: (incoming) => readPresentedJws(incoming) !== undefined,
   challenge: () => 'Bearer realm="verifiers"',
   check: async (incoming) => {
     const presented = readCredential(readPresentedJws(incoming) ?? "");
-    if (presented === null) throw refused("no claims");
+    if (presented === null) throw credentialRefusal("no claims");
     const { verifierId, jti, endsAt } = presented;
     const actor: Actor = { type: "verifier", id: verifierId };
     const { issuer: audience } = incoming.deps.config;
@@ -29,16 +29,16 @@ export const verifierEntrance: Entrance = {
       reads: (db) => ({ verifier: findVerifier(db, verifierId), used: isUsed(db, verifierId, jti) }),
       offsetOf: () => null,
       admit: async (found: never) => {
-        const { verifier, used }: Found = found;
-        if (!verifier) throw refused("no such Verifier");
+        const { verifier, used }: VerifierFacts = found;
+        if (!verifier) throw credentialRefusal("no such Verifier");
         const checked = await verifyCredential(presented, verifier, { audience, now: systemClock.now() });
-        if (!checked.ok) throw refused(checked.reason);
-        if (used) throw refused("revocation: it was used before");
+        if (!checked.ok) throw credentialRefusal(checked.reason);
+        if (used) throw credentialRefusal("revocation: it was used before");
         const { attestationId } = checked;
         admitted = verifier;
         return { caller: { actor, attestationId, jti, endsAt }, platformId: null };
       },
-      guards: (db) => (admitted ? [verifierStays(db, admitted)] : []),
+      guards: (db) => (admitted ? [refuseChangedVerifier(db, admitted)] : []),
       parts: { verifierId },
     };
   },
@@ -50,7 +50,7 @@ function readPresentedJws({ context: { req } }: Incoming): string | undefined {
   return presented !== undefined && /^[\w-]+\.[\w-]*\.[\w-]*$/.test(presented) ? presented : undefined;
 }
 
-const refused = (reason: string): ServiceError =>
+const credentialRefusal = (reason: string): ServiceError =>
   new ServiceError("invalid_credentials", { message: NO_CREDENTIAL, reason });
 
 const NO_CREDENTIAL = "This is not a valid revocation credential of a Verifier.";

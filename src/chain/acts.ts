@@ -7,8 +7,8 @@ import { EXPIRY_SECONDS, type WaitingCall } from "./delayed.ts";
 import { indexEvents } from "./event-topics.ts";
 import type { ContractEvent } from "./gateway.ts";
 import type { Hash } from "./hashes.ts";
-import { amountOn, type Network } from "./networks.ts";
-import { roleNamed } from "./roles.ts";
+import { formatTokenUnits, type Network } from "./networks.ts";
+import { nameRole } from "./roles.ts";
 
 type Log = { readonly data: Hash; readonly topics: readonly Hash[] };
 type Contracts = Pick<Network, "settlement_contract" | "authority" | "earlier_editions">;
@@ -18,14 +18,16 @@ export const authoritiesOf = ({ authority, earlier_editions }: Pick<Network, "au
   ...new Set([authority, ...earlier_editions.map((edition) => edition.authority)].map((one) => one.toLowerCase())),
 ];
 
-type Bare<E> = E extends unknown ? Omit<E, "logIndex" | "contract"> : never;
-export type AuthorityEvent = Bare<Extract<ContractEvent, { kind: "scheduled" | "executed" | "cancelled" | "act" }>>;
+type WithoutPlace<E> = E extends unknown ? Omit<E, "logIndex" | "contract"> : never;
+export type AuthorityEvent = WithoutPlace<
+  Extract<ContractEvent, { kind: "scheduled" | "executed" | "cancelled" | "act" }>
+>;
 
 /** The last instant whose expiry has a year of four digits. An authority accepts calls for any instant. */
 const LATEST_MS = Date.UTC(9999, 11, 31) - EXPIRY_SECONDS * SECOND_MS;
 
 /** Returns undefined for a log that changes nothing, such as a label. */
-export function authorityEventOf({ data, topics: [signature, ...rest] }: Log): AuthorityEvent | undefined {
+export function decodeAuthorityEvent({ data, topics: [signature, ...rest] }: Log): AuthorityEvent | undefined {
   if (signature === undefined) return undefined;
   const event = decodeLog({ data, topics: [signature, ...rest] });
   if (event === undefined) return undefined;
@@ -42,32 +44,32 @@ export function authorityEventOf({ data, topics: [signature, ...rest] }: Log): A
       return { kind: "cancelled", ...event.args };
     case "RoleGranted": {
       const { roleId, account, delay } = event.args;
-      return act(`${account} has received the role ${roleNamed(roleId)}, whose calls wait ${delay} seconds`);
+      return describeAct(`${account} has received the role ${nameRole(roleId)}, whose calls wait ${delay} seconds`);
     }
     case "RoleRevoked":
-      return act(`${event.args.account} has lost the role ${roleNamed(event.args.roleId)}`);
+      return describeAct(`${event.args.account} has lost the role ${nameRole(event.args.roleId)}`);
     case "RoleAdminChanged":
-      return act(`the role ${roleNamed(event.args.roleId)} is now granted by ${roleNamed(event.args.admin)}`);
+      return describeAct(`the role ${nameRole(event.args.roleId)} is now granted by ${nameRole(event.args.admin)}`);
     case "RoleGuardianChanged":
-      return act(
-        `calls of the role ${roleNamed(event.args.roleId)} are now cancelled by ${roleNamed(event.args.guardian)}`,
+      return describeAct(
+        `calls of the role ${nameRole(event.args.roleId)} are now cancelled by ${nameRole(event.args.guardian)}`,
       );
     case "RoleGrantDelayChanged":
-      return act(`grants of the role ${roleNamed(event.args.roleId)} now wait ${event.args.delay} seconds`);
+      return describeAct(`grants of the role ${nameRole(event.args.roleId)} now wait ${event.args.delay} seconds`);
     case "TargetClosed":
-      return act(`${event.args.target} is now ${event.args.closed ? "closed to" : "open for"} calls of roles`);
+      return describeAct(`${event.args.target} is now ${event.args.closed ? "closed to" : "open for"} calls of roles`);
     case "TargetFunctionRoleUpdated": {
       const { target, selector, roleId } = event.args;
-      return act(`the function ${selector} of ${target} can now be called by the role ${roleNamed(roleId)}`);
+      return describeAct(`the function ${selector} of ${target} can now be called by the role ${nameRole(roleId)}`);
     }
     case "TargetAdminDelayUpdated":
-      return act(`changes of ${event.args.target} now wait ${event.args.delay} seconds`);
+      return describeAct(`changes of ${event.args.target} now wait ${event.args.delay} seconds`);
     default:
       return undefined;
   }
 }
 
-const act = (words: string): AuthorityEvent => ({ kind: "act", words });
+const describeAct = (words: string): AuthorityEvent => ({ kind: "act", words });
 
 const findEventAbi = indexEvents(authorityAbi);
 
@@ -86,15 +88,15 @@ function decodeLog({ data, topics }: { readonly data: Hash; readonly topics: [Ha
 /** Returns the instant, in epoch milliseconds, from which the authority no longer executes the call. */
 export const expiryOf = (readyAt: number): number => readyAt + EXPIRY_SECONDS * SECOND_MS;
 /** Returns the instant before which expired calls became ready. */
-export const readySinceAt = (now: number): number => now - EXPIRY_SECONDS * SECOND_MS;
+export const oldestUnexpiredAt = (now: number): number => now - EXPIRY_SECONDS * SECOND_MS;
 
 /** A scheduled call. `nonce`: how often the authority has scheduled it. */
-type Numbered = { readonly operationId: string; readonly nonce: number };
+type ScheduledCall = { readonly operationId: string; readonly nonce: number };
 /** Returns `0x…` for the first time and `0x…:2` for the second, as `expected_operations` in NETWORKS names scheduled calls. */
-export const nameOperation = ({ operationId, nonce }: Numbered): string =>
+export const nameOperation = ({ operationId, nonce }: ScheduledCall): string =>
   nonce === 1 ? operationId.toLowerCase() : `${operationId.toLowerCase()}:${nonce}`;
 
-export const cancellationOf = ({ caller, target, data }: WaitingCall): string =>
+export const encodeCancellation = ({ caller, target, data }: WaitingCall): string =>
   encodeFunctionData({
     abi: authorityAbi,
     functionName: "cancel",
@@ -102,7 +104,7 @@ export const cancellationOf = ({ caller, target, data }: WaitingCall): string =>
   });
 
 /** True if the guardian can cancel the call: every call of the contract, and of the authority's own calls only grants of roles (CHN-7). */
-export const isGuardians = (network: Contracts, { target, data }: WaitingCall): boolean =>
+export const isCancellableByGuardian = (network: Contracts, { target, data }: WaitingCall): boolean =>
   !authoritiesOf(network).includes(target) || nameOfCall(data) === "grantRole";
 
 const ABI = [...settlementAbi, ...authorityAbi] as const;
@@ -121,15 +123,15 @@ const nameOfCall = (data: string): string | undefined => decodeCall(data)?.funct
 export type NameProvider = (providerDidHash: Hash) => string;
 
 /** Describes what a call will do, as the rest of a sentence that begins with "It". */
-export function wordsOfCall(network: Network, { target, data }: WaitingCall, nameOf: NameProvider): string {
+export function describeCall(network: Network, { target, data }: WaitingCall, nameOf: NameProvider): string {
   const call = decodeCall(data);
   if (call === undefined) return `calls ${data.slice(0, 10)} of ${target}`;
-  const units = (token: string, amount: bigint): string => unitsOf(network, token, amount);
+  const units = (token: string, amount: bigint): string => formatTokenAmount(network, token, amount);
   switch (call.functionName) {
     case "grantRole":
-      return `grants the role ${roleNamed(call.args[0])} to ${call.args[1]}, whose calls then wait ${call.args[2]} seconds`;
+      return `grants the role ${nameRole(call.args[0])} to ${call.args[1]}, whose calls then wait ${call.args[2]} seconds`;
     case "revokeRole":
-      return `revokes the role ${roleNamed(call.args[0])} from ${call.args[1]}`;
+      return `revokes the role ${nameRole(call.args[0])} from ${call.args[1]}`;
     case "setOperationalWallet": {
       const [did, token, present, wallet] = call.args;
       return `sends the income of ${nameOf(did)} in ${token} to ${wallet} instead of ${present}`;
@@ -163,32 +165,32 @@ export function wordsOfCall(network: Network, { target, data }: WaitingCall, nam
   }
 }
 
-const unitsOf = (network: Network, token: string, amount: bigint): string =>
+const formatTokenAmount = (network: Network, token: string, amount: bigint): string =>
   token.toLowerCase() === network.token.toLowerCase()
-    ? `${amountOn(network, amount)} ${network.currency}`
+    ? `${formatTokenUnits(network, amount)} ${network.currency}`
     : `${amount} base units of ${token}`;
 
 // ---- Past acts -----------------------------------------------------------------------------------------------------------
 
 /** Describes what an event did, in a sentence; null if the event is not an act of a role. */
-export function wordsOfAct(network: Network, event: ContractEvent, nameOf: NameProvider): string | null {
+export function describeEvent(network: Network, event: ContractEvent, nameOf: NameProvider): string | null {
   switch (event.kind) {
     case "act":
       return event.words;
     case "registered": {
       const { providerDidHash, token, operationalWallet, threshold } = event;
-      const to = `with the wallet ${operationalWallet} and the threshold ${unitsOf(network, token, threshold)}`;
+      const to = `with the wallet ${operationalWallet} and the threshold ${formatTokenAmount(network, token, threshold)}`;
       return `${nameOf(providerDidHash)} was registered in ${token}, ${to}`;
     }
     case "wallet":
       return `the income of ${nameOf(event.providerDidHash)} in ${event.token} now goes to ${event.operationalWallet}`;
     case "threshold":
-      return `the threshold of ${nameOf(event.providerDidHash)} is now ${unitsOf(network, event.token, event.threshold)}`;
+      return `the threshold of ${nameOf(event.providerDidHash)} is now ${formatTokenAmount(network, event.token, event.threshold)}`;
     case "reserve":
-      return `the reserve of ${nameOf(event.providerDidHash)} is now ${unitsOf(network, event.token, event.reserve)}`;
+      return `the reserve of ${nameOf(event.providerDidHash)} is now ${formatTokenAmount(network, event.token, event.reserve)}`;
     case "payout": {
       const { providerDidHash, token, amount, refundTo } = event;
-      return `${unitsOf(network, token, amount)} were paid out of the vault of ${nameOf(providerDidHash)} to ${refundTo}`;
+      return `${formatTokenAmount(network, token, amount)} were paid out of the vault of ${nameOf(providerDidHash)} to ${refundTo}`;
     }
     case "paused":
       return "payments and deposits are stopped";

@@ -6,8 +6,8 @@ import { SECOND_MS } from "../core/limits.ts";
 import { authorityAbi } from "./abi.ts";
 import type { ChainCall, ChainResult, WalletChange } from "./gateway.ts";
 import type { Network } from "./networks.ts";
-import { refusalOf } from "./refusals.ts";
-import { type Rpc, type RpcReply, unavailable } from "./rpc.ts";
+import { nameRefusal } from "./refusals.ts";
+import { type Rpc, type RpcReply, toUnavailable } from "./rpc.ts";
 
 type Hex = `0x${string}`;
 type Contracts = Pick<Network, "network" | "settlement_contract" | "authority">;
@@ -23,36 +23,36 @@ export function operationIdOf({ caller, target, data }: WaitingCall): Hex {
   return keccak256(encodeAbiParameters(types, [caller as Hex, target as Hex, data as Hex]));
 }
 
-export const callOf = (call: ChainCall) => ({ state: "call", call }) as const;
+export const toCallPlan = (call: ChainCall) => ({ state: "call", call }) as const;
 
-const throughAuthority = ({ network, authority }: Contracts, data: Hex): ChainCall => ({
+const toAuthorityCall = ({ network, authority }: Contracts, data: Hex): ChainCall => ({
   network,
   to: authority,
   data,
 });
 
-export const executed = (on: Contracts, data: Hex): ChainCall => {
+export const encodeExecution = (on: Contracts, data: Hex): ChainCall => {
   const args = [on.settlement_contract as Hex, data] as const;
-  return throughAuthority(on, encodeFunctionData({ abi: authorityAbi, functionName: "execute", args }));
+  return toAuthorityCall(on, encodeFunctionData({ abi: authorityAbi, functionName: "execute", args }));
 };
 
 /** Encodes the schedule of a call for as soon as the delay allows. */
-const scheduled = (on: Contracts, data: Hex): ChainCall => {
+const encodeScheduling = (on: Contracts, data: Hex): ChainCall => {
   const args = [on.settlement_contract as Hex, data, 0] as const;
-  return throughAuthority(on, encodeFunctionData({ abi: authorityAbi, functionName: "schedule", args }));
+  return toAuthorityCall(on, encodeFunctionData({ abi: authorityAbi, functionName: "schedule", args }));
 };
 
 /** `nonce`: how often this same call was scheduled. */
-export type Until = Pick<WalletChange, "effectiveAt" | "nonce">;
-type Delayed = {
+export type ScheduledUntil = Pick<WalletChange, "effectiveAt" | "nonce">;
+type DelayedCall = {
   readonly by: string;
   readonly data: Hex;
   /** The schedule of this same call, if it was seen before. */
-  readonly known: Until | null;
+  readonly known: ScheduledUntil | null;
 };
 type DelayedPlan =
   | { readonly state: "call"; readonly call: ChainCall }
-  | { readonly state: "scheduled"; readonly until: Until }
+  | { readonly state: "scheduled"; readonly until: ScheduledUntil }
   | { readonly state: "impossible"; readonly reason: string };
 
 const blockSchema = z.object({ timestamp: z.string().regex(/^0x[0-9a-fA-F]{1,64}$/) });
@@ -61,7 +61,7 @@ const blockSchema = z.object({ timestamp: z.string().regex(/^0x[0-9a-fA-F]{1,64}
 export async function planDelayed(
   rpc: Rpc,
   on: Network,
-  { by, data, known }: Delayed,
+  { by, data, known }: DelayedCall,
 ): Promise<ChainResult<DelayedPlan>> {
   const [caller, target] = [by as Hex, on.settlement_contract as Hex];
   const id = operationIdOf({ caller, target, data });
@@ -75,32 +75,32 @@ export async function planDelayed(
   ]);
   if (!answer.ok) return answer;
   const read = readSchedule(answer.value);
-  if (!read) return unavailable(on.network, "bad_answer");
+  if (!read) return toUnavailable(on.network, "bad_answer");
   const { delay, readyAt, nonce, blockTime } = read;
   const plan = (value: DelayedPlan): ChainResult<DelayedPlan> => ({ ok: true, value });
   // Without a delay the call is made at once. Without the role too: the authority then refuses it with a named error.
-  if (delay === 0) return plan(callOf(executed(on, data)));
+  if (delay === 0) return plan(toCallPlan(encodeExecution(on, data)));
   if (readyAt > 0) {
-    if (readyAt <= blockTime) return plan(callOf(executed(on, data)));
+    if (readyAt <= blockTime) return plan(toCallPlan(encodeExecution(on, data)));
     return plan({ state: "scheduled", until: { effectiveAt: readyAt * SECOND_MS, nonce } });
   }
   const forgotten = known !== null && known.effectiveAt / SECOND_MS + EXPIRY_SECONDS <= blockTime;
   if (known !== null && nonce >= known.nonce && !forgotten) return plan({ state: "impossible", reason: "cancelled" });
-  const refusal = await refusalNow(rpc, on, data);
+  const refusal = await findPresentRefusal(rpc, on, data);
   if (!refusal.ok) return refusal;
   if (refusal.value !== null) return plan({ state: "impossible", reason: refusal.value });
-  return plan(callOf(scheduled(on, data)));
+  return plan(toCallPlan(encodeScheduling(on, data)));
 }
 
 /** Returns the contract's refusal of the call, if any. Such a call is not scheduled, because the refusal would show only once the delay is over. */
-async function refusalNow(rpc: Rpc, on: Network, data: Hex): Promise<ChainResult<string | null>> {
+async function findPresentRefusal(rpc: Rpc, on: Network, data: Hex): Promise<ChainResult<string | null>> {
   const call = { from: on.authority, to: on.settlement_contract, data };
   const answer = await rpc(on, "attempt", [{ method: "eth_call", params: [call, "latest"] }]);
   if (!answer.ok) return answer;
   const [reply] = answer.value;
   if (reply?.ok !== false) return { ok: true, value: null };
-  const reason = refusalOf(reply.error);
-  return reason === "refused" ? unavailable(on.network, "bad_answer") : { ok: true, value: reason };
+  const reason = nameRefusal(reply.error);
+  return reason === "refused" ? toUnavailable(on.network, "bad_answer") : { ok: true, value: reason };
 }
 
 /** All instants are in whole seconds; `readyAt` is 0 if nothing is scheduled. */

@@ -1,7 +1,7 @@
 // Digests readings of the chain, to compare them with each other and with stored readings (CHN-24, FAC-18).
 import { hashOfText } from "../protocol/keccak.ts";
 import type { EventAt, Settled } from "./gateway.ts";
-import { shortHash } from "./hashes.ts";
+import { shortenHash } from "./hashes.ts";
 
 /** A settlement without its place on-chain. The intent is left out, because the key commits to it. */
 type SettlementParts = Pick<Settled, "contract" | "settlementKey" | "providerDidHash" | "consumerDidHash" | "token"> &
@@ -9,8 +9,8 @@ type SettlementParts = Pick<Settled, "contract" | "settlementKey" | "providerDid
     readonly [part in "gross" | "fee" | "escrow" | "operational"]: bigint | number;
   };
 
-export const digestOfSettlement = (one: SettlementParts): string =>
-  shortHash(
+export const digestSettlement = (one: SettlementParts): string =>
+  shortenHash(
     hashOfText(
       [
         ...[one.contract, one.settlementKey, one.providerDidHash, one.consumerDidHash, one.token, one.payer],
@@ -20,8 +20,8 @@ export const digestOfSettlement = (one: SettlementParts): string =>
   );
 
 /** Digests events in order, and the last block read. Leaves out the senders, because not every node states them. */
-export const digestOfEvents = (events: readonly EventAt[], lastHash: string): string =>
-  shortHash(
+export const digestEvents = (events: readonly EventAt[], lastHash: string): string =>
+  shortenHash(
     hashOfText(
       JSON.stringify([events, lastHash], (name, value: unknown) => {
         if (name === "sentBy") return undefined;

@@ -4,7 +4,7 @@
 import { decodeEventLog } from "viem/utils";
 import * as z from "zod";
 import { settlementAbi } from "./abi.ts";
-import { authoritiesOf, authorityEventOf } from "./acts.ts";
+import { authoritiesOf, decodeAuthorityEvent } from "./acts.ts";
 import { indexEvents } from "./event-topics.ts";
 import type { ContractEvent } from "./gateway.ts";
 import type { Network } from "./networks.ts";
@@ -29,18 +29,18 @@ export const receiptSchema = z.object({
 export type Log = z.infer<typeof logSchema>;
 export type Receipt = z.infer<typeof receiptSchema>;
 
-export function eventsOf(logs: readonly Log[], network: Network): ContractEvent[] {
+export function decodeEvents(logs: readonly Log[], network: Network): ContractEvent[] {
   const first = Number(logs[0]?.logIndex ?? 0);
   return logs.flatMap((log, at) => {
     const place = { logIndex: Number(log.logIndex) - first, contract: log.address.toLowerCase() };
     if (authoritiesOf(network).includes(place.contract)) {
-      const told = authorityEventOf(log);
+      const told = decodeAuthorityEvent(log);
       return told ? [{ ...told, ...place } as ContractEvent] : [];
     }
-    const event = decodeOwn(log, network);
+    const event = decodeOwnLog(log, network);
     const next = logs[at + 1];
-    const behind = next?.address.toLowerCase() === place.contract ? decodeOwn(next, network) : undefined;
-    const read = event && eventOf(event, behind);
+    const behind = next?.address.toLowerCase() === place.contract ? decodeOwnLog(next, network) : undefined;
+    const read = event && toContractEvent(event, behind);
     return read ? [{ ...read, ...place } as ContractEvent] : [];
   });
 }
@@ -51,7 +51,7 @@ export const editionsOf = ({ settlement_contract, earlier_editions }: Network): 
     one.toLowerCase(),
   );
 
-const decodeOwn = (log: Log, network: Network) =>
+const decodeOwnLog = (log: Log, network: Network) =>
   editionsOf(network).includes(log.address.toLowerCase()) ? decodeLog(log) : undefined;
 
 type Decoded = NonNullable<ReturnType<typeof decodeLog>>;
@@ -69,7 +69,7 @@ function decodeLog({ data, topics: [signature, ...rest] }: Log) {
 }
 
 /** The next log completes some events: for `Settled` it states key and wallet, for a wallet change it states who confirmed it. */
-function eventOf(event: Decoded, behind: Decoded | undefined) {
+function toContractEvent(event: Decoded, behind: Decoded | undefined) {
   switch (event.eventName) {
     case "Settled": {
       if (behind?.eventName !== "SettlementRecorded") return undefined;

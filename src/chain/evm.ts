@@ -3,8 +3,8 @@
 import { decodeFunctionResult, encodeFunctionData, isAddress } from "viem/utils";
 import * as z from "zod";
 import { settlementAbi } from "./abi.ts";
-import { callOf, executed, planDelayed } from "./delayed.ts";
-import { eventsOf, quantity, type Receipt, receiptSchema } from "./events.ts";
+import { encodeExecution, planDelayed, toCallPlan } from "./delayed.ts";
+import { decodeEvents, quantity, type Receipt, receiptSchema } from "./events.ts";
 import type {
   ChainGateway,
   ChainResult,
@@ -19,9 +19,9 @@ import { type Hash, parseTxHash } from "./hashes.ts";
 import { readBlocks, readEvents } from "./logs.ts";
 import type { Network } from "./networks.ts";
 import { readNonces } from "./nonces.ts";
-import { createRpc, type Rpc, type RpcReply, unavailable } from "./rpc.ts";
-import { codeCall, findVaults, isVaultCode } from "./vault-addresses.ts";
-import { balanceCall, balanceIn, readReceived, readVaults } from "./vaults.ts";
+import { createRpc, type Rpc, type RpcReply, toUnavailable } from "./rpc.ts";
+import { encodeCodeCall, findVaults, isVaultCode } from "./vault-addresses.ts";
+import { decodeBalance, encodeBalanceCall, readReceived, readVaults } from "./vaults.ts";
 
 const blockSchema = z.object({ timestamp: quantity });
 
@@ -37,11 +37,11 @@ export function createChainGateway(
   pause: Pause = wait,
 ): ChainGateway {
   // Addresses are compared and encoded in lower case; the configuration may hold any case.
-  const byName = new Map(networks.map((network) => [network.network, inLowerCase(network)]));
+  const byName = new Map(networks.map((network) => [network.network, lowerCaseAddresses(network)]));
 
   function on<T>(name: string, operation: (network: Network) => Promise<ChainResult<T>>): Promise<ChainResult<T>> {
     const network = byName.get(name);
-    return network === undefined ? Promise.resolve(unavailable(name, "unknown_network")) : operation(network);
+    return network === undefined ? Promise.resolve(toUnavailable(name, "unknown_network")) : operation(network);
   }
 
   /** Runs the operation at the second node only; null if the network has none. */
@@ -85,7 +85,7 @@ export function createChainGateway(
   };
 }
 
-const inLowerCase = (network: Network): Network => ({
+const lowerCaseAddresses = (network: Network): Network => ({
   ...network,
   settlement_contract: network.settlement_contract.toLowerCase(),
   authority: network.authority.toLowerCase(),
@@ -114,7 +114,7 @@ async function planSplit(rpc: Rpc, network: Network, wanted: WantedSplit): Promi
     if (wallet === undefined) return planned({ state: "impossible", reason: "UnknownProvider" });
     const args = [did, token, wallet, threshold] as const;
     const data = encodeFunctionData({ abi: settlementAbi, functionName: "registerProvider", args });
-    return planned(callOf(executed(network, data)));
+    return planned(toCallPlan(encodeExecution(network, data)));
   }
   let scheduled: WalletChange | null = null;
   if (wallet !== undefined && onChain.operationalWallet !== wallet) {
@@ -131,7 +131,7 @@ async function planSplit(rpc: Rpc, network: Network, wanted: WantedSplit): Promi
   if (onChain.threshold === threshold) return planned({ state: "done", onChain: { ...onChain, scheduled } });
   const args = [did, token, threshold] as const;
   const data = encodeFunctionData({ abi: settlementAbi, functionName: "setThreshold", args });
-  return planned(callOf(executed(network, data)));
+  return planned(toCallPlan(encodeExecution(network, data)));
 }
 
 const POLL_MS = 250;
@@ -166,40 +166,40 @@ async function readSettlement(
   providerDidHash?: Hash,
 ): Promise<ChainResult<SettlementReading>> {
   const txHash = parseTxHash(text);
-  if (txHash === undefined) return found({ state: "unknown" });
+  if (txHash === undefined) return toReading({ state: "unknown" });
   const answer = await rpc(network, "read", [
     { method: "eth_getTransactionReceipt", params: [txHash] },
     { method: "eth_blockNumber", params: [] },
-    ...(providerDidHash === undefined ? [] : [balanceCall(network, providerDidHash, "latest")]),
+    ...(providerDidHash === undefined ? [] : [encodeBalanceCall(network, providerDidHash, "latest")]),
   ]);
   if (!answer.ok) return answer;
   const [receiptReply, headReply, heldReply] = answer.value;
   if (resultOf(receiptReply) === null) return readUnmined(rpc, network, txHash);
   const receipt = receiptSchema.safeParse(resultOf(receiptReply));
   const head = quantity.safeParse(resultOf(headReply));
-  if (!receipt.success || !head.success) return unavailable(network.network, "bad_answer");
+  if (!receipt.success || !head.success) return toUnavailable(network.network, "bad_answer");
   // A receipt of another transaction is never believed (CHN-9).
-  if (receipt.data.transactionHash.toLowerCase() !== txHash) return unavailable(network.network, "bad_answer");
+  if (receipt.data.transactionHash.toLowerCase() !== txHash) return toUnavailable(network.network, "bad_answer");
 
   const blockNumber = Number(receipt.data.blockNumber);
   // The receipt itself proves that the head is at least its block, whatever another node of the same provider says.
   const confirmations = Math.max(Number(head.data), blockNumber) - blockNumber + 1;
-  if (confirmations < network.required_confirmations) return found({ state: "pending", confirmations });
-  const held = providerDidHash === undefined ? null : balanceIn(heldReply);
-  if (held === undefined) return unavailable(network.network, "bad_answer");
-  if (Number(receipt.data.status) !== 1) return found({ state: "reverted" });
+  if (confirmations < network.required_confirmations) return toReading({ state: "pending", confirmations });
+  const held = providerDidHash === undefined ? null : decodeBalance(heldReply);
+  if (held === undefined) return toUnavailable(network.network, "bad_answer");
+  if (Number(receipt.data.status) !== 1) return toReading({ state: "reverted" });
 
   const minedAt = await readBlockTime(rpc, network, receipt.data);
   if (!minedAt.ok) return minedAt;
   // The block disappeared between two requests, so a reorg is going on and nothing is final.
-  if (minedAt.value === null) return found({ state: "pending", confirmations: 0 });
-  return found({
+  if (minedAt.value === null) return toReading({ state: "pending", confirmations: 0 });
+  return toReading({
     state: "mined",
     confirmations,
     blockNumber,
     blockHash: receipt.data.blockHash.toLowerCase(),
     minedAt: minedAt.value,
-    settlements: eventsOf(receipt.data.logs, network).filter((event) => event.kind === "settled"),
+    settlements: decodeEvents(receipt.data.logs, network).filter((event) => event.kind === "settled"),
     held,
   });
 }
@@ -207,7 +207,7 @@ async function readSettlement(
 async function readUnmined(rpc: Rpc, network: Network, txHash: Hex): Promise<ChainResult<SettlementReading>> {
   const answer = await rpc(network, "read", [{ method: "eth_getTransactionByHash", params: [txHash] }]);
   if (!answer.ok) return answer;
-  return found(resultOf(answer.value[0]) === null ? { state: "unknown" } : { state: "pending", confirmations: 0 });
+  return toReading(resultOf(answer.value[0]) === null ? { state: "unknown" } : { state: "pending", confirmations: 0 });
 }
 
 async function readBlockTime(rpc: Rpc, network: Network, receipt: Receipt): Promise<ChainResult<number | null>> {
@@ -216,7 +216,7 @@ async function readBlockTime(rpc: Rpc, network: Network, receipt: Receipt): Prom
   const answer = await rpc(network, "read", [{ method: "eth_getBlockByHash", params: [receipt.blockHash, false] }]);
   if (!answer.ok) return answer;
   const block = blockSchema.nullable().safeParse(resultOf(answer.value[0]));
-  if (!block.success) return unavailable(network.network, "bad_answer");
+  if (!block.success) return toUnavailable(network.network, "bad_answer");
   return { ok: true, value: block.data === null ? null : Number(block.data.timestamp) * 1_000 };
 }
 
@@ -243,12 +243,12 @@ async function readSplit(
     view(encodeFunctionData({ abi: settlementAbi, functionName: "splitOf", args: [did, token] })),
     view(encodeFunctionData({ abi: settlementAbi, functionName: "vaultOf", args: [did] })),
     view(encodeFunctionData({ abi: settlementAbi, functionName: "escrowBalance", args: [did, token] })),
-    ...(wallet === undefined ? [] : [codeCall(wallet)]),
+    ...(wallet === undefined ? [] : [encodeCodeCall(wallet)]),
   ]);
   if (!answer.ok) return answer;
   const [split, vault, balance, code = "0x"] = answer.value.map((reply) => asHex(String(resultOf(reply))));
   if (split === undefined || vault === undefined || balance === undefined || !/^0x[0-9a-f]*$/i.test(code))
-    return unavailable(network.network, "bad_answer");
+    return toUnavailable(network.network, "bad_answer");
   try {
     const [holder, threshold] = decodeFunctionResult({ abi: settlementAbi, functionName: "splitOf", data: split });
     const registered = !/^0x0*$/.test(holder);
@@ -267,11 +267,11 @@ async function readSplit(
     };
   } catch {
     // The configured address holds no contract, or another one.
-    return unavailable(network.network, "bad_answer");
+    return toUnavailable(network.network, "bad_answer");
   }
 }
 
-function found(value: SettlementReading): ChainResult<SettlementReading> {
+function toReading(value: SettlementReading): ChainResult<SettlementReading> {
   return { ok: true, value };
 }
 

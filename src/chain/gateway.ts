@@ -38,16 +38,16 @@ export type Settled = LogPlace & {
   vaultBalance: bigint;
 };
 
-type OfVault = { providerDidHash: Hash; token: string; amount: bigint; vaultBalance: bigint };
+type VaultMovement = { providerDidHash: Hash; token: string; amount: bigint; vaultBalance: bigint };
 
 /** The events of the contract (payments, vaults, splits, settings) and of its authority (roles, scheduled calls). */
 export type ContractEvent =
   | ({ kind: "settled" } & Settled)
   | (LogPlace &
       (
-        | ({ kind: "deposit" } & OfVault)
-        | ({ kind: "release" } & OfVault)
-        | ({ kind: "payout"; settlementKey: Hash; refundTo: string } & OfVault)
+        | ({ kind: "deposit" } & VaultMovement)
+        | ({ kind: "release" } & VaultMovement)
+        | ({ kind: "payout"; settlementKey: Hash; refundTo: string } & VaultMovement)
         | { kind: "refund"; settlementKey: Hash; from: string; refundTo: string; token: string; amount: bigint }
         | { kind: "refund_to"; settlementKey: Hash; refundTo: string }
         // `confirmedBy`: the previous wallet, if it has itself named this one.
@@ -162,7 +162,7 @@ export type Submission =
 export type WaitingReason = "insufficient_gas" | "fee_above_bound" | "node_refused";
 
 /** `instead`: replaces a different call that waits for the purpose, under its nonce. Otherwise that call stays, and its hash is returned. */
-export type Place = "instead" | "behind";
+export type Precedence = "instead" | "behind";
 
 /** `clear`: nothing waits. `submitted`: empty transfers replace the waiting calls, and are not mined yet. Others: as in a submission. */
 export type Withdrawal = { readonly state: "clear" } | Exclude<Submission, { state: "refused" }>;
@@ -173,7 +173,7 @@ export type Withdrawal = { readonly state: "clear" } | Exclude<Submission, { sta
  */
 export type Signer = {
   address(): Promise<ChainResult<string>>;
-  submit(key: string, call: ChainCall, place: Place, until: number): Promise<ChainResult<Submission>>;
+  submit(key: string, call: ChainCall, place: Precedence, until: number): Promise<ChainResult<Submission>>;
   /** Replaces the calls that wait for this purpose by empty transfers, because none is wanted any longer. */
   withdraw(key: string, until: number): Promise<ChainResult<Withdrawal>>;
 };
@@ -200,12 +200,12 @@ export type Plan<T> =
 export type SplitOnChain = ProviderOnChain & { readonly scheduled: WalletChange | null };
 export type SplitPlan = Plan<SplitOnChain>;
 
-export type VaultOf = { readonly contract: string; readonly providerDidHash: Hash };
+export type EditionVault = { readonly contract: string; readonly providerDidHash: Hash };
 export type VaultsReading =
   | { readonly state: "forked" }
   | { readonly state: "read"; readonly time: number; readonly balances: readonly bigint[] };
 
-export type ReceivedBy = {
+export type ReceivedQuery = {
   readonly address: string;
   readonly after: number;
   readonly to: number;
@@ -227,12 +227,16 @@ export interface ChainGateway {
   readEvents(network: string, after: EventsAfter): Promise<ChainResult<EventsReading>>;
 
   /** Returns balances in the order of `vaults`. `forked`: the node has another block there, and so has the second node, if there is one. */
-  readVaults(network: string, at: BlockAt, vaults: readonly VaultOf[]): Promise<ChainResult<VaultsReading>>;
+  readVaults(network: string, at: BlockAt, vaults: readonly EditionVault[]): Promise<ChainResult<VaultsReading>>;
 
-  readVaultsAgain(network: string, at: BlockAt, vaults: readonly VaultOf[]): Promise<ChainResult<VaultsReading> | null>;
+  readVaultsAgain(
+    network: string,
+    at: BlockAt,
+    vaults: readonly EditionVault[],
+  ): Promise<ChainResult<VaultsReading> | null>;
 
   /** Sums base units by the token's own events, from the newest block down to `after`, until `enough` or a maximum of blocks is reached. */
-  readReceived(network: string, asked: ReceivedBy): Promise<ChainResult<bigint>>;
+  readReceived(network: string, asked: ReceivedQuery): Promise<ChainResult<bigint>>;
 
   /** Reads how many transactions accounts have sent up to a block; the lower number if two nodes disagree. */
   readNonces(network: string, at: BlockAt, accounts: readonly string[]): Promise<ChainResult<readonly number[]>>;

@@ -1,34 +1,34 @@
 // Converts DIDs and intent ids to their on-chain form, keccak256 of their text (CHN-8). Pure, and the only place that converts them.
 import { hexToBytes } from "viem/utils";
 import { encodeBase64Url } from "../core/encoding.ts";
-import { checksummed, hashOfText } from "../protocol/keccak.ts";
+import { hashOfText, toChecksumAddress } from "../protocol/keccak.ts";
 import { intentHashOf } from "../protocol/payment.ts";
 
 export type Hash = `0x${string}`;
 
-export function didHash(did: string): Hash {
+export function hashDid(did: string): Hash {
   return hashOfText(did);
 }
 
 /** Returns the hash that names an intent on-chain: keccak256 of its id, or a hash that also commits to the one address that may pay it (PAY-25). */
-export const intentHash = (intentId: string, payer: string | null = null): Hash => intentHashOf(intentId, payer);
+export const hashIntent = (intentId: string, payer: string | null = null): Hash => intentHashOf(intentId, payer);
 
 /** True if the id's hash commits to no payer. An intent without a payer draws new ids until this is true. */
 export const namesNoPayer = (intentId: string): boolean => /^0x[0-7]/.test(hashOfText(intentId));
 
 /** The first 128 bits of a hash, to find a row; the whole hash is compared afterwards. */
-export const shortHash = (hash: Hash): string => encodeBase64Url(hexToBytes(hash).slice(0, 16));
+export const shortenHash = (hash: Hash): string => encodeBase64Url(hexToBytes(hash).slice(0, 16));
 
 /** Hashes the terms by which a payment that names no intent is matched to one: network, parties and amount in base units. Rows store this hash. */
-export const termsOf = (network: string, providerDidHash: Hash, consumerDidHash: Hash, units: bigint): string =>
-  shortHash(hashOfText(`${network} ${providerDidHash} ${consumerDidHash} ${units}`));
+export const hashTerms = (network: string, providerDidHash: Hash, consumerDidHash: Hash, units: bigint): string =>
+  shortenHash(hashOfText(`${network} ${providerDidHash} ${consumerDidHash} ${units}`));
 
 /** A hash as indexed columns store it, in two thirds of its hex length. */
-export const storedHash = (hash: Hash): string => encodeBase64Url(hexToBytes(hash));
+export const encodeStoredHash = (hash: Hash): string => encodeBase64Url(hexToBytes(hash));
 
 /** True if AEA/P clients can pay this provider. They strip leading zero nibbles of the hash, so such a DID is drawn again (AGT-10). */
 export function isPayableDid(did: string): boolean {
-  return !didHash(did).startsWith("0x0");
+  return !hashDid(did).startsWith("0x0");
 }
 
 /** Returns the canonical form of a transaction hash, given with or without 0x and in any case; undefined for any other text. */
@@ -38,4 +38,4 @@ export function parseTxHash(text: string): Hash | undefined {
 }
 
 /** True for an address of 40 hex digits in one case, or with a correct EIP-55 checksum (MKT-10). */
-export const isAddress = (text: string): boolean => checksummed(text) !== undefined;
+export const isAddress = (text: string): boolean => toChecksumAddress(text) !== undefined;

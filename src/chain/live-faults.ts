@@ -3,23 +3,23 @@
 import { FOLLOWER_LOST_SECONDS, SECOND_MS } from "../core/limits.ts";
 import { formatAmount, parseAmount } from "../core/money.ts";
 import type { EditionFacts, NetworkFacts, NodeFacts, RoleFacts, TokenFacts } from "./network-facts.ts";
-import { amountOn, leastGasOf, type Network } from "./networks.ts";
+import { formatTokenUnits, gasThresholdOf, type Network } from "./networks.ts";
 import { SIGNER_ROLES, SIGNERS } from "./roles.ts";
 import { ATTEMPT_TIMEOUT_MS } from "./rpc.ts";
 
 /** `now`: real time, in epoch milliseconds. */
-export function liveFaultsOf(network: Network, facts: NetworkFacts, now: number): string[] {
+export function findLiveFaults(network: Network, facts: NetworkFacts, now: number): string[] {
   const { node, fallback, token, editions } = facts;
   return [
-    ...nodeFaults(network, "node", node, now),
-    ...(fallback ? nodeFaults(network, "fallback node", fallback, now) : []),
-    ...(token ? tokenFaults(network, token) : []),
-    ...editions.flatMap((edition, place) => editionFaults(network, edition, place, facts)),
-    ...accountFaults(network, facts),
+    ...findNodeFaults(network, "node", node, now),
+    ...(fallback ? findNodeFaults(network, "fallback node", fallback, now) : []),
+    ...(token ? findTokenFaults(network, token) : []),
+    ...editions.flatMap((edition, place) => findEditionFaults(network, edition, place, facts)),
+    ...findAccountFaults(network, facts),
   ];
 }
 
-const WHY: Readonly<Record<NonNullable<NodeFacts["reason"]>, string>> = {
+const REASON_WORDS: Readonly<Record<NonNullable<NodeFacts["reason"]>, string>> = {
   timeout: `did not answer within ${ATTEMPT_TIMEOUT_MS / SECOND_MS} s`,
   unreachable: "cannot be reached, or refuses to answer",
   bad_answer: "does not answer each call of a JSON-RPC batch as a node does",
@@ -28,23 +28,23 @@ const WHY: Readonly<Record<NonNullable<NodeFacts["reason"]>, string>> = {
   unknown_network: "is not configured",
 };
 
-function nodeFaults({ chain_id, block_seconds }: Network, name: string, node: NodeFacts, now: number): string[] {
+function findNodeFaults({ chain_id, block_seconds }: Network, name: string, node: NodeFacts, now: number): string[] {
   const { reason, chainId, head } = node;
   if (reason === "wrong_chain") return [`chain_id is ${chain_id} in NETWORKS, the ${name} says ${chainId}`];
-  if (reason !== null) return [`the ${name} ${WHY[reason]}`];
+  if (reason !== null) return [`the ${name} ${REASON_WORDS[reason]}`];
   const old = head === null ? 0 : Math.floor((now - head.time) / SECOND_MS);
   const standsStill = block_seconds > 0 && old > FOLLOWER_LOST_SECONDS;
   return standsStill ? [`the newest block of the ${name} is ${old} s old`] : [];
 }
 
-function tokenFaults(network: Network, { hasCode, decimals }: TokenFacts): string[] {
+function findTokenFaults(network: Network, { hasCode, decimals }: TokenFacts): string[] {
   if (!hasCode) return [`no contract code at token ${network.token}`];
   if (decimals === null) return [`token ${network.token} is not a token: it has no decimals`];
   if (decimals === network.decimals) return [];
   return [`decimals is ${network.decimals} in NETWORKS, the token says ${decimals}`];
 }
 
-function editionFaults(network: Network, facts: EditionFacts, place: number, { accounts }: NetworkFacts): string[] {
+function findEditionFaults(network: Network, facts: EditionFacts, place: number, { accounts }: NetworkFacts): string[] {
   const earlier = network.earlier_editions[place - 1];
   const { settlement_contract, authority } = earlier ?? network;
   const prefix = earlier ? `earlier_editions.${place - 1}.` : "";
@@ -62,19 +62,19 @@ function editionFaults(network: Network, facts: EditionFacts, place: number, { a
   // An earlier edition takes no new payments; one under the same authority has the same holders.
   const isTold = earlier?.authority.toLowerCase() === network.authority.toLowerCase();
   return [
-    ...(earlier ? [] : settingFaults(network, facts)),
-    ...(isTold ? [] : facts.roles.flatMap((role) => holderFaults(role, accounts, prefix))),
-    ...facts.roles.flatMap((role) => closedFaults(role, prefix)),
+    ...(earlier ? [] : findSettingFaults(network, facts)),
+    ...(isTold ? [] : facts.roles.flatMap((role) => findHolderFaults(role, accounts, prefix))),
+    ...facts.roles.flatMap((role) => findClosedFunctions(role, prefix)),
   ];
 }
 
 const isSettlementContract = ({ feeBps, feeRecipient, paused, base, namedAuthority }: EditionFacts): boolean =>
   [feeBps, feeRecipient, paused, base, namedAuthority].every((fact) => fact !== null);
 
-function settingFaults(network: Network, { paused, base }: EditionFacts): string[] {
+function findSettingFaults(network: Network, { paused, base }: EditionFacts): string[] {
   const counted = parseAmount(network.escrow_base, network.decimals);
   const wanted = counted.ok ? BigInt(counted.units) : 0n;
-  const amounts = `${amountOn(network, base ?? 0n)} in the contract, the service counts with ${amountOn(network, wanted)}`;
+  const amounts = `${formatTokenUnits(network, base ?? 0n)} in the contract, the service counts with ${formatTokenUnits(network, wanted)}`;
   return [
     ...(paused ? ["the settlement contract is paused: it takes no payments"] : []),
     ...(base === 0n ? ["the settlement contract does not take the token"] : []),
@@ -82,19 +82,19 @@ function settingFaults(network: Network, { paused, base }: EditionFacts): string
   ];
 }
 
-function holderFaults({ role, held }: RoleFacts, accounts: NetworkFacts["accounts"], prefix: string): string[] {
+function findHolderFaults({ role, held }: RoleFacts, accounts: NetworkFacts["accounts"], prefix: string): string[] {
   const { holder } = SIGNER_ROLES[role];
   const key = `the ${holder}'s key, ${accounts[holder].address},`;
-  return held === false ? [`${key} does not hold the role ${role}${at(prefix)}`] : [];
+  return held === false ? [`${key} does not hold the role ${role}${formatPlace(prefix)}`] : [];
 }
 
-const closedFaults = ({ role, closed }: RoleFacts, prefix: string): string[] =>
-  closed.map((name) => `the role ${role} may not call ${name}${at(prefix)}`);
+const findClosedFunctions = ({ role, closed }: RoleFacts, prefix: string): string[] =>
+  closed.map((name) => `the role ${role} may not call ${name}${formatPlace(prefix)}`);
 
-const at = (prefix: string): string => (prefix === "" ? "" : ` at ${prefix}authority`);
+const formatPlace = (prefix: string): string => (prefix === "" ? "" : ` at ${prefix}authority`);
 
-function accountFaults(network: Network, { accounts }: NetworkFacts): string[] {
-  const least = leastGasOf(network);
+function findAccountFaults(network: Network, { accounts }: NetworkFacts): string[] {
+  const least = gasThresholdOf(network);
   return SIGNERS.flatMap((signer) => {
     const { address, wei } = accounts[signer];
     if (address === null) return [`the ${signer}'s secret is not a key`];

@@ -1,12 +1,12 @@
 // Reads the facts of a network from its chain (CHN-31), with one JSON-RPC batch to each node. Answers of a node on another chain are ignored, and a
 // fact that a node does not state is null. live-faults.ts judges the facts.
 import { decodeFunctionResult, encodeFunctionData, toFunctionSelector } from "viem/utils";
-import { eachAtOnce } from "../core/parallel.ts";
+import { runConcurrently } from "../core/parallel.ts";
 import { authorityAbi, settlementAbi, tokenAbi } from "./abi.ts";
 import type { BlockRef, ChainUnavailable } from "./gateway.ts";
-import { blockCall, blockSchema, refOf } from "./logs.ts";
+import { blockCall, blockSchema, toBlockRef } from "./logs.ts";
 import type { Network } from "./networks.ts";
-import { refusalOf } from "./refusals.ts";
+import { nameRefusal } from "./refusals.ts";
 import { SIGNER_ROLE_NAMES, SIGNER_ROLES, SIGNERS, type SignerName, type SignerRole } from "./roles.ts";
 import { type AskNode, createAskNode, type RpcCall, type RpcReply } from "./rpc.ts";
 
@@ -68,7 +68,7 @@ export async function readNetworkFacts(
   signers: SignerAddresses,
   ask: AskNode = createAskNode(),
 ): Promise<SeenNetwork[]> {
-  const nothing = { ...nothingOf(signers, "unreachable"), fallback: null };
+  const nothing = { ...toUnreadFacts(signers, "unreachable"), fallback: null };
   const facts = networks.map((network): SeenNetwork => ({ network, ...nothing }));
   const put = (at: number, read: Partial<NetworkFacts>) => {
     const known = facts[at];
@@ -81,7 +81,7 @@ export async function readNetworkFacts(
     const first = async () => put(at, await askNode(ask, network, signers));
     return second ? [first, async () => put(at, { fallback: await askSecond(ask, network, second) })] : [first];
   });
-  await eachAtOnce(questions, (question) => question());
+  await runConcurrently(questions, (question) => question());
   return facts;
 }
 
@@ -96,11 +96,12 @@ async function askNode(ask: AskNode, network: Network, signers: SignerAddresses)
   );
   const accounts = askAccounts(batch, signers);
   const answer = await ask(network.rpc_url, batch.calls);
-  if (!answer.ok) return nothingOf(signers, answer.reason);
+  if (!answer.ok) return toUnreadFacts(signers, answer.reason);
   const { replies } = answer;
   const facts = node(replies);
-  if (facts.reason !== null) return { ...nothingOf(signers, facts.reason), node: facts };
-  if (replies.some(isRefused)) return { ...nothingOf(signers, "bad_answer"), node: { ...facts, reason: "bad_answer" } };
+  if (facts.reason !== null) return { ...toUnreadFacts(signers, facts.reason), node: facts };
+  if (replies.some(isRefusedByNode))
+    return { ...toUnreadFacts(signers, "bad_answer"), node: { ...facts, reason: "bad_answer" } };
   return {
     node: facts,
     token: token(replies),
@@ -113,25 +114,25 @@ async function askSecond(ask: AskNode, network: Network, url: string): Promise<N
   const batch = newBatch();
   const node = askHead(batch, network);
   const answer = await ask(url, batch.calls);
-  return answer.ok ? node(answer.replies) : silent(answer.reason);
+  return answer.ok ? node(answer.replies) : toSilentNode(answer.reason);
 }
 
-const silent = (reason: ChainUnavailable["reason"]): NodeFacts => ({ reason, chainId: null, head: null });
+const toSilentNode = (reason: ChainUnavailable["reason"]): NodeFacts => ({ reason, chainId: null, head: null });
 
-const nothingOf = (signers: SignerAddresses, reason: ChainUnavailable["reason"]): FirstNode => ({
-  node: silent(reason),
+const toUnreadFacts = (signers: SignerAddresses, reason: ChainUnavailable["reason"]): FirstNode => ({
+  node: toSilentNode(reason),
   token: null,
   editions: [],
-  accounts: forSigners((signer) => ({ address: signers[signer], wei: null })),
+  accounts: mapSigners((signer) => ({ address: signers[signer], wei: null })),
 });
 
-const forSigners = <T>(make: (signer: SignerName) => T): Record<SignerName, T> =>
+const mapSigners = <T>(make: (signer: SignerName) => T): Record<SignerName, T> =>
   Object.fromEntries(SIGNERS.map((signer) => [signer, make(signer)])) as Record<SignerName, T>;
 
 /** True if the node itself refused the request, for example because of a rate limit. An error of a contract is an answer. */
-function isRefused(reply: RpcReply): boolean {
+function isRefusedByNode(reply: RpcReply): boolean {
   if (reply.ok) return false;
-  return refusalOf(reply.error) === "refused" && !/execution|opcode|out of gas|stack/i.test(reply.error.message);
+  return nameRefusal(reply.error) === "refused" && !/execution|opcode|out of gas|stack/i.test(reply.error.message);
 }
 
 // ---- Questions -----------------------------------------------------------------------------------------------------------
@@ -157,10 +158,10 @@ function newBatch(): Batch {
 }
 
 function askHead(batch: Batch, { chain_id }: Network): Reader<NodeFacts> {
-  const chain = batch.add({ method: "eth_chainId", params: [] }, smallQuantity);
+  const chain = batch.add({ method: "eth_chainId", params: [] }, parseSmallQuantity);
   const latest = batch.add(blockCall("latest"), (result) => {
     const block = blockSchema.safeParse(result);
-    return block.success ? refOf(block.data) : null;
+    return block.success ? toBlockRef(block.data) : null;
   });
   return (replies) => {
     const [chainId, head] = [chain(replies), latest(replies)];
@@ -172,8 +173,14 @@ function askHead(batch: Batch, { chain_id }: Network): Reader<NodeFacts> {
 
 function askToken(batch: Batch, address: string): Reader<TokenFacts> {
   const code = askCode(batch, address);
-  const decimals = batch.add(view(address, encodeFunctionData({ abi: tokenAbi, functionName: "decimals" })), smallWord);
-  const symbol = batch.add(view(address, encodeFunctionData({ abi: tokenAbi, functionName: "symbol" })), textOf);
+  const decimals = batch.add(
+    encodeView(address, encodeFunctionData({ abi: tokenAbi, functionName: "decimals" })),
+    parseSmallWord,
+  );
+  const symbol = batch.add(
+    encodeView(address, encodeFunctionData({ abi: tokenAbi, functionName: "symbol" })),
+    decodeSymbol,
+  );
   return (replies) => ({ hasCode: code(replies), decimals: decimals(replies), symbol: symbol(replies) });
 }
 
@@ -184,20 +191,20 @@ function askEdition(
   signers: SignerAddresses,
 ): Reader<EditionFacts> {
   const ask = <T>(data: string, read: (result: unknown) => T | null) =>
-    batch.add(view(settlement_contract, data), read);
+    batch.add(encodeView(settlement_contract, data), read);
   const call = encodeFunctionData;
   const code = askCode(batch, settlement_contract);
   const authorityCode = askCode(batch, authority);
-  const decimals = ask(call({ abi: tokenAbi, functionName: "decimals" }), smallWord);
-  const feeBps = ask(call({ abi: settlementAbi, functionName: "feeBps" }), smallWord);
-  const feeRecipient = ask(call({ abi: settlementAbi, functionName: "feeRecipient" }), addressWord);
-  const paused = ask(call({ abi: settlementAbi, functionName: "paused" }), flagWord);
-  const base = ask(call({ abi: settlementAbi, functionName: "baseOf", args: [hexOf(token)] }), word);
-  const named = ask(call({ abi: settlementAbi, functionName: "authority" }), addressWord);
+  const decimals = ask(call({ abi: tokenAbi, functionName: "decimals" }), parseSmallWord);
+  const feeBps = ask(call({ abi: settlementAbi, functionName: "feeBps" }), parseSmallWord);
+  const feeRecipient = ask(call({ abi: settlementAbi, functionName: "feeRecipient" }), parseAddress);
+  const paused = ask(call({ abi: settlementAbi, functionName: "paused" }), parseFlag);
+  const base = ask(call({ abi: settlementAbi, functionName: "baseOf", args: [hexOf(token)] }), parseWord);
+  const named = ask(call({ abi: settlementAbi, functionName: "authority" }), parseAddress);
   const adminArgs = [hexOf(settlement_contract)] as const;
   const adminDelay = batch.add(
-    view(authority, call({ abi: authorityAbi, functionName: "getTargetAdminDelay", args: adminArgs })),
-    smallWord,
+    encodeView(authority, call({ abi: authorityAbi, functionName: "getTargetAdminDelay", args: adminArgs })),
+    parseSmallWord,
   );
   const roles = SIGNER_ROLE_NAMES.map((role) => askRole(batch, { settlement_contract, authority }, role, signers));
   return (replies) => ({
@@ -223,19 +230,19 @@ function askRole(
 ): Reader<RoleFacts> {
   const { id, functions, holder } = SIGNER_ROLES[role];
   const [address, target] = [signers[holder], hexOf(settlement_contract)];
-  const ask = <T>(data: string, read: (result: unknown) => T | null) => batch.add(view(authority, data), read);
+  const ask = <T>(data: string, read: (result: unknown) => T | null) => batch.add(encodeView(authority, data), read);
   const grants = ask(
     encodeFunctionData({ abi: authorityAbi, functionName: "getRoleGrantDelay", args: [id] }),
-    smallWord,
+    parseSmallWord,
   );
   const account = hexOf(address ?? NOBODY);
   const member = ask(
     encodeFunctionData({ abi: authorityAbi, functionName: "hasRole", args: [id, account] }),
-    flagAndSeconds,
+    parseFlagAndSeconds,
   );
   const callable = functions.map((name) => {
     const args = [account, target, selectorOf(name)] as const;
-    return ask(encodeFunctionData({ abi: authorityAbi, functionName: "canCall", args }), flagAndSeconds);
+    return ask(encodeFunctionData({ abi: authorityAbi, functionName: "canCall", args }), parseFlagAndSeconds);
   });
   return (replies) => {
     const found = address === null ? null : member(replies);
@@ -254,13 +261,13 @@ function askRole(
 }
 
 function askAccounts(batch: Batch, signers: SignerAddresses): Reader<Record<SignerName, AccountFacts>> {
-  const balances = forSigners((signer) => {
+  const balances = mapSigners((signer) => {
     const address = signers[signer];
     return address === null
       ? () => null
-      : batch.add({ method: "eth_getBalance", params: [address, "latest"] }, quantity);
+      : batch.add({ method: "eth_getBalance", params: [address, "latest"] }, parseQuantity);
   });
-  return (replies) => forSigners((signer) => ({ address: signers[signer], wei: balances[signer](replies) }));
+  return (replies) => mapSigners((signer) => ({ address: signers[signer], wei: balances[signer](replies) }));
 }
 
 function askCode(batch: Batch, address: string): Reader<boolean> {
@@ -269,7 +276,7 @@ function askCode(batch: Batch, address: string): Reader<boolean> {
 }
 
 /** Optional, because an error is an answer too: another contract is at the address. */
-const view = (to: string, data: string): RpcCall => ({
+const encodeView = (to: string, data: string): RpcCall => ({
   method: "eth_call",
   params: [{ to: to.toLowerCase(), data }, "latest"],
   optional: true,
@@ -287,40 +294,40 @@ function selectorOf(name: string) {
 
 const hexOf = (text: string) => text.toLowerCase() as `0x${string}`;
 
-function words(result: unknown, count: number): bigint[] | null {
+function parseWords(result: unknown, count: number): bigint[] | null {
   if (typeof result !== "string" || !new RegExp(`^0x[0-9a-fA-F]{${64 * count}}$`).test(result)) return null;
   return Array.from({ length: count }, (_, at) => BigInt(`0x${result.slice(2 + 64 * at, 66 + 64 * at)}`));
 }
 
-const word = (result: unknown): bigint | null => words(result, 1)?.[0] ?? null;
+const parseWord = (result: unknown): bigint | null => parseWords(result, 1)?.[0] ?? null;
 
-const small = (value: bigint | null): number | null =>
+const toSafeNumber = (value: bigint | null): number | null =>
   value !== null && value <= BigInt(Number.MAX_SAFE_INTEGER) ? Number(value) : null;
 
-const smallWord = (result: unknown): number | null => small(word(result));
+const parseSmallWord = (result: unknown): number | null => toSafeNumber(parseWord(result));
 
 const flagOf = (value: bigint | undefined): boolean | null => (value === 0n ? false : value === 1n ? true : null);
 
-const flagWord = (result: unknown): boolean | null => flagOf(words(result, 1)?.[0]);
+const parseFlag = (result: unknown): boolean | null => flagOf(parseWords(result, 1)?.[0]);
 
-function flagAndSeconds(result: unknown): readonly [boolean, number] | null {
-  const [first, second = 0n] = words(result, 2) ?? [];
-  const [flag, seconds] = [flagOf(first), small(second)];
+function parseFlagAndSeconds(result: unknown): readonly [boolean, number] | null {
+  const [first, second = 0n] = parseWords(result, 2) ?? [];
+  const [flag, seconds] = [flagOf(first), toSafeNumber(second)];
   return flag === null || seconds === null ? null : [flag, seconds];
 }
 
-const addressWord = (result: unknown): string | null => {
-  const value = word(result);
+const parseAddress = (result: unknown): string | null => {
+  const value = parseWord(result);
   return value === null || value >= 2n ** 160n ? null : `0x${value.toString(16).padStart(40, "0")}`;
 };
 
-const quantity = (result: unknown): bigint | null =>
+const parseQuantity = (result: unknown): bigint | null =>
   typeof result === "string" && /^0x[0-9a-fA-F]{1,64}$/.test(result) ? BigInt(result) : null;
 
-const smallQuantity = (result: unknown): number | null => small(quantity(result));
+const parseSmallQuantity = (result: unknown): number | null => toSafeNumber(parseQuantity(result));
 
 /** Returns null for an old token whose symbol is not a string. */
-function textOf(result: unknown): string | null {
+function decodeSymbol(result: unknown): string | null {
   try {
     return decodeFunctionResult({ abi: tokenAbi, functionName: "symbol", data: String(result) as `0x${string}` });
   } catch {

@@ -12,12 +12,12 @@ type Network = Edition & {
   readonly earlier_editions: readonly Edition[];
 };
 
-export function faultsOfNetworks(networks: readonly Network[]): string[] {
-  return [...ambiguities(networks), ...networks.flatMap(faultsOfNetwork)];
+export function findNetworkFaults(networks: readonly Network[]): string[] {
+  return [...findAmbiguities(networks), ...networks.flatMap(findFaultsOfOne)];
 }
 
 /** Each name and each chain id (CAIP-2) must mean one network. */
-function ambiguities(networks: readonly Network[]): string[] {
+function findAmbiguities(networks: readonly Network[]): string[] {
   return networks.flatMap(({ network, chain_id }, at) => {
     const before = networks.slice(0, at);
     const namesake = before.some((other) => other.network === network);
@@ -31,7 +31,7 @@ function ambiguities(networks: readonly Network[]): string[] {
 
 type Named = { readonly member: string; readonly address: string };
 
-const addressesIn = ({ settlement_contract, authority, earlier_editions, token }: Network): Named[] => [
+const listAddresses = ({ settlement_contract, authority, earlier_editions, token }: Network): Named[] => [
   { member: "settlement_contract", address: settlement_contract },
   { member: "authority", address: authority },
   { member: "token", address: token },
@@ -41,8 +41,8 @@ const addressesIn = ({ settlement_contract, authority, earlier_editions, token }
   })),
 ];
 
-function faultsOfNetwork(network: Network): string[] {
-  const own = addressesIn(network);
+function findFaultsOfOne(network: Network): string[] {
+  const own = listAddresses(network);
   // Not checked for duplicates, because an authority may serve several editions.
   const authorities = network.earlier_editions.map(({ authority }, at) => ({
     member: `earlier_editions.${at}.authority`,
@@ -58,18 +58,18 @@ function faultsOfNetwork(network: Network): string[] {
       return same ? [`${member}: the address is the same as ${same.member}`] : [];
     }),
   ];
-  const all = [...faults, ...baseFaults(network)];
+  const all = [...faults, ...findBaseFaults(network)];
   return all.map((fault) => `${network.network}: ${fault}`);
 }
 
 /** The threshold of an escrow must be a number of base units (HTTP-5). */
-function baseFaults({ escrow_base, decimals }: Network): string[] {
+function findBaseFaults({ escrow_base, decimals }: Network): string[] {
   const counted = parseAmount(escrow_base, decimals);
   const fault = counted.ok ? (counted.units === 0 ? "too_small" : null) : counted.fault;
-  return fault === null ? [] : [`escrow_base: with the token's ${decimals} decimals it is ${WHY[fault]}`];
+  return fault === null ? [] : [`escrow_base: with the token's ${decimals} decimals it is ${FAULT_WORDS[fault]}`];
 }
 
-const WHY: Readonly<Record<MoneyFault, string>> = {
+const FAULT_WORDS: Readonly<Record<MoneyFault, string>> = {
   invalid_format: "finer than a base unit",
   too_big: "more than 2^53-1 base units, which are not counted",
   too_small: "zero",

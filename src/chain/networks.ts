@@ -3,7 +3,7 @@
 import * as z from "zod";
 import { ESCROW_BASE_THRESHOLD, TOKEN_DECIMALS_MAX } from "../core/limits.ts";
 import { formatAmount } from "../core/money.ts";
-import { faultsOfNetworks } from "./network-faults.ts";
+import { findNetworkFaults } from "./network-faults.ts";
 
 const address = z.string().regex(/^0x[0-9a-fA-F]{40}$/);
 const editionSchema = z.strictObject({ settlement_contract: address, authority: address });
@@ -55,22 +55,22 @@ export type NetworkInput = z.input<typeof networkSchema>;
 const networksSchema = z.array(networkSchema);
 
 export function parseNetworks(text: string): readonly Network[] {
-  const networks = read(text);
-  const faults = faultsOfNetworks(networks);
+  const networks = parseStrictly(text);
+  const faults = findNetworkFaults(networks);
   if (faults.length > 0) throw new Error(`NETWORKS: ${faults.join("; ")}`);
   refuseUnequalDecimals(networks);
   return networks;
 }
 
 /** Throws an error of one line without values, because a node's URL may contain a key (CHN-12). */
-function read(text: string): readonly Network[] {
-  const parsed = networksSchema.safeParse(jsonOf(text));
+function parseStrictly(text: string): readonly Network[] {
+  const parsed = networksSchema.safeParse(parseJsonText(text));
   if (parsed.success) return parsed.data;
   const lines = parsed.error.issues.map(({ path, message }) => `${path.join(".") || "the list"}: ${message}`);
   throw new Error(`NETWORKS: ${lines.join("; ")}`);
 }
 
-function jsonOf(text: string): unknown {
+function parseJsonText(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
@@ -91,20 +91,20 @@ function refuseUnequalDecimals(networks: readonly Network[]): void {
   }
 }
 
-export const caip2Of = (network: Pick<Network, "chain_id">): string => `eip155:${network.chain_id}`;
+export const toCaip2 = (network: Pick<Network, "chain_id">): string => `eip155:${network.chain_id}`;
 
 export const findNetwork = (networks: readonly Network[], nameOrCaip2: string): Network | null =>
-  networks.find((known) => known.network === nameOrCaip2 || caip2Of(known) === nameOrCaip2) ?? null;
+  networks.find((known) => known.network === nameOrCaip2 || toCaip2(known) === nameOrCaip2) ?? null;
 
 /** Finds the network that a stored row names. A network that was ever used stays configured, because amounts are read with its decimals. */
-export function networkNamed(networks: readonly Network[], name: string): Network {
+export function requireNetwork(networks: readonly Network[], name: string): Network {
   const network = networks.find((known) => known.network === name);
   if (!network) throw new Error(`the network ${name} is stored but no longer configured`);
   return network;
 }
 
 /** Returns the network with the edition of `contract` in place of the present one (CHN-22); null if the network has no such edition. */
-export function onEdition(network: Network, contract: string): Network | null {
+export function selectEdition(network: Network, contract: string): Network | null {
   const { settlement_contract, authority, earlier_editions } = network;
   const edition = [{ settlement_contract, authority }, ...earlier_editions].find(
     (known) => known.settlement_contract.toLowerCase() === contract.toLowerCase(),
@@ -113,7 +113,7 @@ export function onEdition(network: Network, contract: string): Network | null {
 }
 
 /** True if both nodes are asked before a settlement of this many base units counts. */
-export const asksTwice = (
+export const needsBothNodes = (
   { ask_twice_from, decimals }: Pick<Network, "ask_twice_from" | "decimals">,
   units: number | bigint,
 ): boolean => BigInt(units) >= parseUnits(ask_twice_from, decimals);
@@ -128,14 +128,17 @@ const GWEI_PER_ETH = 1_000_000_000;
 const WEI_PER_GWEI = 1_000_000_000n;
 
 /** In wei. An account of the service that holds less is low on gas. */
-export const leastGasOf = ({ low_gas_eth }: Pick<Network, "low_gas_eth">): bigint =>
+export const gasThresholdOf = ({ low_gas_eth }: Pick<Network, "low_gas_eth">): bigint =>
   BigInt(Math.round(low_gas_eth * GWEI_PER_ETH)) * WEI_PER_GWEI;
 
-export const amountOn = ({ decimals }: Pick<Network, "decimals">, units: number | bigint): string =>
+export const formatTokenUnits = ({ decimals }: Pick<Network, "decimals">, units: number | bigint): string =>
   formatAmount(units, decimals);
 
 /** Finds the currency of a stored sum. Its token has the same decimals on every network. */
-export function currencyNamed(networks: readonly Network[], currency: string): Pick<Network, "currency" | "decimals"> {
+export function requireCurrency(
+  networks: readonly Network[],
+  currency: string,
+): Pick<Network, "currency" | "decimals"> {
   const network = networks.find((known) => known.currency === currency);
   if (!network) throw new Error(`the currency ${currency} is stored but no longer configured`);
   return network;

@@ -2,9 +2,9 @@
 import * as z from "zod";
 import { quantity } from "./events.ts";
 import type { BlockAt, ChainResult } from "./gateway.ts";
-import { blockCall, blockSchema, hexOf, refOf } from "./logs.ts";
+import { blockCall, blockSchema, toBlockRef, toQuantity } from "./logs.ts";
 import type { Network } from "./networks.ts";
-import { type Rpc, unavailable } from "./rpc.ts";
+import { type Rpc, toUnavailable } from "./rpc.ts";
 
 export async function readNonces(
   rpc: Rpc,
@@ -14,12 +14,12 @@ export async function readNonces(
 ): Promise<ChainResult<readonly number[]>> {
   const answer = await rpc(network, "read", [
     blockCall(at.number),
-    ...accounts.map((account) => ({ method: "eth_getTransactionCount", params: [account, hexOf(at.number)] })),
+    ...accounts.map((account) => ({ method: "eth_getTransactionCount", params: [account, toQuantity(at.number)] })),
   ]);
   if (!answer.ok) return answer;
   const [first, ...counts] = answer.value.map((reply) => (reply.ok ? reply.result : null));
   const [block, read] = [blockSchema.safeParse(first), z.array(quantity).safeParse(counts)];
-  if (!block.success || refOf(block.data).hash !== at.hash || !read.success)
-    return unavailable(network.network, "bad_answer");
+  if (!block.success || toBlockRef(block.data).hash !== at.hash || !read.success)
+    return toUnavailable(network.network, "bad_answer");
   return { ok: true, value: read.data.map(Number) };
 }

@@ -4,11 +4,11 @@
 import { systemClock } from "../core/clock.ts";
 import { MINUTE_MS } from "../core/limits.ts";
 import type { Database, Statement } from "../db/batch.ts";
-import type { ChainGateway, ChainResult, Place, Plan, Signer } from "./gateway.ts";
+import type { ChainGateway, ChainResult, Plan, Precedence, Signer } from "./gateway.ts";
 import { type OperationKey, putOperation } from "./store.ts";
 
 /** `done`: `onChain` is the contract's state. `failed`: the contract refuses, and would refuse again. `waiting`: a later run continues. */
-export type DrivenTo<T> =
+export type DriveResult<T> =
   | { readonly state: "done"; readonly onChain: T; readonly txHash: string | null }
   | Failed
   | Waiting;
@@ -23,7 +23,7 @@ export type Operation<T> = {
   readonly network: string;
   /** The signer keeps the transactions under it. Only one transaction of a purpose waits at a time. */
   readonly purpose: string;
-  readonly place: Place;
+  readonly place: Precedence;
   readonly plan: () => Promise<ChainResult<Plan<T>>>;
   /** The refusal which shows that a stale node made the plan. The operation is then planned again. */
   readonly outdated: string | null;
@@ -40,7 +40,7 @@ export async function driveOperation<T>(
   { chain, signer }: ChainTools,
   { network, purpose, place, plan, outdated }: Operation<T>,
   until: number,
-): Promise<DrivenTo<T>> {
+): Promise<DriveResult<T>> {
   let txHash: string | null = null;
   let refusedBefore: string | null = null;
   const waiting = (reason: WaitingFor): Waiting => ({ state: "waiting", reason, txHash });
@@ -62,7 +62,7 @@ export async function driveOperation<T>(
     if (next.state === "done") {
       // If this run sent a transaction, no other transaction waits for this purpose.
       const cleared =
-        place === "behind" || txHash !== null || (await withdraw({ chain, signer }, network, purpose, until));
+        place === "behind" || txHash !== null || (await withdrawWaiting({ chain, signer }, network, purpose, until));
       if (cleared === true) return { state: "done", onChain: next.onChain, txHash };
       if (cleared === false) continue;
       return cleared;
@@ -80,13 +80,13 @@ export async function driveOperation<T>(
     const seen = await chain.waitForReceipt(network, txHash, Math.max(0, until - systemClock.now()));
     if (!seen.ok) return waiting("chain_unavailable");
     if (seen.value.state === "waiting") return waiting("mining");
-    if (seen.value.state === "reverted" && !(await isDone(plan))) return failed("reverted");
+    if (seen.value.state === "reverted" && !(await isPlannedDone(plan))) return failed("reverted");
   }
   return waiting("mining");
 }
 
 /** Returns true if nothing waits for the purpose. Returns false if the contract may just have changed, so that the caller has to plan again. */
-async function withdraw(
+async function withdrawWaiting(
   { chain, signer }: ChainTools,
   network: string,
   purpose: string,
@@ -103,7 +103,7 @@ async function withdraw(
 }
 
 /** Reads the contract, because a receipt alone proves nothing. */
-async function isDone<T>(plan: Operation<T>["plan"]): Promise<boolean> {
+async function isPlannedDone<T>(plan: Operation<T>["plan"]): Promise<boolean> {
   const planned = await plan();
   return planned.ok && planned.value.state === "done";
 }
@@ -113,18 +113,18 @@ export function recordOperation(
   db: Database,
   key: OperationKey,
   wanted: Readonly<Record<string, string | null>>,
-  driven: DrivenTo<unknown>,
+  driven: DriveResult<unknown>,
   now: number,
 ): Statement {
   const { state, txHash } = driven;
   const reason = driven.state === "done" ? null : driven.reason;
-  return putOperation(db, key, { wanted, status: state, reason, txHash, nextCheckAt: firstCheck(now) }, now);
+  return putOperation(db, key, { wanted, status: state, reason, txHash, nextCheckAt: firstCheckAt(now) }, now);
 }
 
-export const firstCheck = (now: number): number => now + CHECKS_AFTER_MINUTES[0] * MINUTE_MS;
+export const firstCheckAt = (now: number): number => now + CHECKS_AFTER_MINUTES[0] * MINUTE_MS;
 
 /** Returns the instant of the next recheck after `checks` rechecks; null if the operation's block is deep enough. */
-export function nextCheck(checks: number, now: number): number | null {
+export function nextCheckAfter(checks: number, now: number): number | null {
   const [last, next] = [CHECKS_AFTER_MINUTES[checks - 1], CHECKS_AFTER_MINUTES[checks]];
   return last === undefined || next === undefined ? null : now + (next - last) * MINUTE_MS;
 }

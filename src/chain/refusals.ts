@@ -6,7 +6,7 @@ import type { RpcError } from "./rpc.ts";
 const REFUSALS = [...settlementAbi, ...authorityAbi];
 
 /** Nodes put the revert data in different places; other errors are recognised by their message alone. */
-export function refusalOf({ message, data }: RpcError): string {
+export function nameRefusal({ message, data }: RpcError): string {
   const nested = typeof data === "object" && data !== null && "data" in data ? data.data : data;
   if (typeof nested === "string" && /^0x[0-9a-fA-F]{8,}$/.test(nested)) {
     try {

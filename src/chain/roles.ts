@@ -16,7 +16,7 @@ export type SignerName = (typeof SIGNERS)[number];
 /** Roles that people hold, and the authority's own root role, which has no holder once a deployment is done. */
 const OTHER_ROLES: Readonly<Record<string, string>> = { 0: "root", 1: "ADMIN", 6: "GUARDIAN", 7: "OWNER" };
 
-export const roleNamed = (id: bigint): string => {
+export const nameRole = (id: bigint): string => {
   const own = SIGNER_ROLE_NAMES.find((name) => SIGNER_ROLES[name].id === id);
   return `${own ?? OTHER_ROLES[String(id)] ?? "without a name"} (${id})`;
 };

@@ -30,9 +30,9 @@ export const createAskNode =
     limit: TimeLimit = (ms) => AbortSignal.timeout(ms),
   ): AskNode =>
   (url, calls) =>
-    post(fetcher, url, calls, limit(ATTEMPT_TIMEOUT_MS));
+    postBatch(fetcher, url, calls, limit(ATTEMPT_TIMEOUT_MS));
 
-export function unavailable(network: string, reason: Reason): { ok: false; error: ChainUnavailable } {
+export function toUnavailable(network: string, reason: Reason): { ok: false; error: ChainUnavailable } {
   return { ok: false, error: { kind: "chain_unavailable", network, reason } };
 }
 
@@ -45,7 +45,7 @@ export function createRpc(
   async function attempt(network: Network, url: string, mode: Mode, calls: readonly RpcCall[]): Promise<Attempt> {
     const key = `${network.chain_id} ${url}`;
     const asked = trusted.has(key) ? calls : [...calls, { method: "eth_chainId", params: [] }];
-    const answer = await post(fetcher, url, asked, limit(mode === "once" ? ONCE_TIMEOUT_MS : ATTEMPT_TIMEOUT_MS));
+    const answer = await postBatch(fetcher, url, asked, limit(mode === "once" ? ONCE_TIMEOUT_MS : ATTEMPT_TIMEOUT_MS));
     if (!answer.ok) return answer;
     if (asked !== calls) {
       const chainId = answer.replies.pop();
@@ -61,13 +61,13 @@ export function createRpc(
   return async (network, mode, calls) => {
     const first = await attempt(network, network.rpc_url, mode, calls);
     if (first.ok) return { ok: true, value: first.replies };
-    if (mode === "once") return unavailable(network.network, first.reason);
+    if (mode === "once") return toUnavailable(network.network, first.reason);
     const second = await attempt(network, network.fallback_rpc_url ?? network.rpc_url, mode, calls);
-    return second.ok ? { ok: true, value: second.replies } : unavailable(network.network, second.reason);
+    return second.ok ? { ok: true, value: second.replies } : toUnavailable(network.network, second.reason);
   };
 }
 
-async function post(
+async function postBatch(
   fetcher: typeof fetch,
   url: string,
   calls: readonly RpcCall[],

@@ -1,10 +1,10 @@
 // Sends a signer's requests to a node: it reads the account, dry-runs a call and sends a signed transaction. It holds no key and no state; the
 // Durable Object orders the nonces.
-import { type Fees, feesFor } from "./fees.ts";
+import { computeFees, type Fees } from "./fees.ts";
 import type { ChainCall, ChainResult } from "./gateway.ts";
 import type { Network } from "./networks.ts";
-import { refusalOf } from "./refusals.ts";
-import { createRpc, type Rpc, type RpcReply, unavailable } from "./rpc.ts";
+import { nameRefusal } from "./refusals.ts";
+import { createRpc, type Rpc, type RpcReply, toUnavailable } from "./rpc.ts";
 
 /** A key's account on a network. `mined`: how many of its transactions are in blocks, which is the lowest nonce that is free or waits. */
 export type Account = {
@@ -19,7 +19,7 @@ export type DryRun =
   | { readonly state: "refused"; readonly reason: string };
 
 /** A node's answer to a signed transaction. A transaction that the node already knows counts as taken. */
-export type Taken =
+export type SendOutcome =
   | { readonly state: "taken" }
   | { readonly state: "refused"; readonly reason: "insufficient_funds" | "nonce_too_low" | "underpriced" | "refused" };
 
@@ -28,14 +28,14 @@ export type ChainSender = {
   account(address: string): Promise<ChainResult<Account>>;
   prepare(call: ChainCall, from: string): Promise<ChainResult<{ account: Account; dryRun: DryRun }>>;
   /** After `ok: false` the transaction may have arrived, so its nonce is not free. */
-  send(signed: { readonly raw: string; readonly hash: string }): Promise<ChainResult<Taken>>;
+  send(signed: { readonly raw: string; readonly hash: string }): Promise<ChainResult<SendOutcome>>;
 };
 
 export function createChainSender(network: Network, rpc: Rpc = createRpc()): ChainSender {
   return {
     network,
     account: async (address) => {
-      const answer = await rpc(network, "read", accountCalls(address));
+      const answer = await rpc(network, "read", encodeAccountCalls(address));
       return answer.ok ? readAccount(network, answer.value) : answer;
     },
     prepare: (call, from) => prepare(rpc, network, { from, to: call.to, data: call.data }),
@@ -43,7 +43,7 @@ export function createChainSender(network: Network, rpc: Rpc = createRpc()): Cha
   };
 }
 
-const accountCalls = (address: string) => [
+const encodeAccountCalls = (address: string) => [
   { method: "eth_getTransactionCount", params: [address, "latest"] },
   { method: "eth_getBalance", params: [address, "latest"] },
   { method: "eth_getBlockByNumber", params: ["latest", false] },
@@ -51,12 +51,12 @@ const accountCalls = (address: string) => [
 ];
 
 function readAccount(network: Network, replies: readonly RpcReply[]): ChainResult<Account> {
-  const [mined, balance] = [quantity(replies[0]), quantity(replies[1])];
-  const [baseFee, tip] = [baseFeeOf(replies[2]), quantity(replies[3])];
+  const [mined, balance] = [parseQuantity(replies[0]), parseQuantity(replies[1])];
+  const [baseFee, tip] = [parseBaseFee(replies[2]), parseQuantity(replies[3])];
   if (mined === undefined || balance === undefined || baseFee === undefined || tip === undefined) {
-    return unavailable(network.network, "bad_answer");
+    return toUnavailable(network.network, "bad_answer");
   }
-  return { ok: true, value: { mined: Number(mined), balance, fees: feesFor(baseFee, tip, network) } };
+  return { ok: true, value: { mined: Number(mined), balance, fees: computeFees(baseFee, tip, network) } };
 }
 
 async function prepare(
@@ -65,23 +65,28 @@ async function prepare(
   transaction: { from: string; to: string; data: string },
 ): Promise<ChainResult<{ account: Account; dryRun: DryRun }>> {
   // Estimates on the newest block, without pending transactions, because the call may replace one of them.
-  const asked = [{ method: "eth_estimateGas", params: [transaction, "latest"] }, ...accountCalls(transaction.from)];
+  const asked = [
+    { method: "eth_estimateGas", params: [transaction, "latest"] },
+    ...encodeAccountCalls(transaction.from),
+  ];
   const answer = await rpc(network, "attempt", asked);
   if (!answer.ok) return answer;
   const [estimate, ...rest] = answer.value;
   const account = readAccount(network, rest);
   if (!account.ok) return account;
-  const dryRun = dryRunOf(estimate);
+  const dryRun = toDryRun(estimate);
   // An error that is not about the call, such as a rate limit, says nothing about the contract.
-  return dryRun ? { ok: true, value: { account: account.value, dryRun } } : unavailable(network.network, "bad_answer");
+  return dryRun
+    ? { ok: true, value: { account: account.value, dryRun } }
+    : toUnavailable(network.network, "bad_answer");
 }
 
-function dryRunOf(estimate: RpcReply | undefined): DryRun | null {
+function toDryRun(estimate: RpcReply | undefined): DryRun | null {
   if (estimate?.ok === false) {
-    const reason = refusalOf(estimate.error);
+    const reason = nameRefusal(estimate.error);
     return reason === "refused" || reason === "underpriced" ? null : { state: "refused", reason };
   }
-  const gas = quantity(estimate);
+  const gas = parseQuantity(estimate);
   // Adds a fifth to the estimate, because a vault's balance may change between the dry run and the block.
   return gas === undefined ? null : { state: "ready", gas: (gas * 6n) / 5n };
 }
@@ -90,7 +95,7 @@ async function send(
   rpc: Rpc,
   network: Network,
   { raw, hash }: { readonly raw: string; readonly hash: string },
-): Promise<ChainResult<Taken>> {
+): Promise<ChainResult<SendOutcome>> {
   const sent = await rpc(network, "attempt", [{ method: "eth_sendRawTransaction", params: [raw] }]);
   if (!sent.ok) return sent;
   const [reply] = sent.value;
@@ -99,22 +104,22 @@ async function send(
   const known = await rpc(network, "read", [{ method: "eth_getTransactionByHash", params: [hash] }]);
   if (!known.ok) return known;
   if (known.value[0]?.ok === true && known.value[0].result !== null) return { ok: true, value: { state: "taken" } };
-  const reason = reply === undefined ? "refused" : refusalOf(reply.error);
+  const reason = reply === undefined ? "refused" : nameRefusal(reply.error);
   return { ok: true, value: { state: "refused", reason: isSendRefusal(reason) ? reason : "refused" } };
 }
 
-type SendRefusal = Extract<Taken, { state: "refused" }>["reason"];
+type SendRefusal = Extract<SendOutcome, { state: "refused" }>["reason"];
 const isSendRefusal = (reason: string): reason is SendRefusal =>
   reason === "insufficient_funds" || reason === "nonce_too_low" || reason === "underpriced";
 
-function baseFeeOf(block: RpcReply | undefined): bigint | undefined {
+function parseBaseFee(block: RpcReply | undefined): bigint | undefined {
   const result = block?.ok === true ? block.result : null;
   return typeof result === "object" && result !== null && "baseFeePerGas" in result
     ? toBigInt(result.baseFeePerGas)
     : undefined;
 }
 
-const quantity = (reply: RpcReply | undefined): bigint | undefined =>
+const parseQuantity = (reply: RpcReply | undefined): bigint | undefined =>
   reply?.ok === true ? toBigInt(reply.result) : undefined;
 
 function toBigInt(value: unknown): bigint | undefined {

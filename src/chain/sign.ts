@@ -23,6 +23,6 @@ export async function signCall({ privateKey, to, data, ...rest }: CallToSign): P
 }
 
 /** Returns the key's address in lower case. */
-export function addressOf(privateKey: string): Hex {
+export function deriveAddress(privateKey: string): Hex {
   return privateKeyToAddress(privateKey as Hex).toLowerCase() as Hex;
 }

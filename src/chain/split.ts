@@ -1,8 +1,8 @@
 // Drives the chain operation of a provider's split (CHN-14): first the registration, then the operational wallet, then the threshold.
 import type { Database, Statement } from "../db/batch.ts";
 import type { SplitOnChain, WalletChange, WantedSplit } from "./gateway.ts";
-import { didHash } from "./hashes.ts";
-import { type ChainTools, type DrivenTo, driveOperation, recordOperation } from "./operations.ts";
+import { hashDid } from "./hashes.ts";
+import { type ChainTools, type DriveResult, driveOperation, recordOperation } from "./operations.ts";
 import type { OperationKey } from "./store.ts";
 
 /** A provider's operational wallet, and its threshold in base units. If the wallet is null, the contract's wallet stays as it is. */
@@ -13,15 +13,15 @@ export type Split = {
   readonly scheduled?: WalletChange | null;
 };
 
-export type Driven = DrivenTo<SplitOnChain>;
+export type Driven = DriveResult<SplitOnChain>;
 
-export const splitKey = (network: string, did: string): OperationKey => ({
+export const toSplitKey = (network: string, did: string): OperationKey => ({
   network,
   kind: "provider_split",
   subject: did,
 });
 
-export const splitPurpose = (did: string): string => `provider_split:${did}`;
+export const toSplitPurpose = (did: string): string => `provider_split:${did}`;
 
 export function driveSplit(
   tools: ChainTools,
@@ -31,7 +31,7 @@ export function driveSplit(
   until: number,
 ): Promise<Driven> {
   const wanted: WantedSplit = {
-    providerDidHash: didHash(did),
+    providerDidHash: hashDid(did),
     operationalWallet: split.wallet,
     threshold: BigInt(split.threshold),
     by: () => tools.signer.address(),
@@ -39,7 +39,7 @@ export function driveSplit(
   };
   const operation = {
     network,
-    purpose: splitPurpose(did),
+    purpose: toSplitPurpose(did),
     // A threshold waits for a wallet change that is in progress; a wallet change replaces whatever was wanted before.
     place: split.wallet === null ? "behind" : "instead",
     plan: () => tools.chain.planSplit(network, wanted),
@@ -53,6 +53,6 @@ export const recordSplit = (
   network: string,
   did: string,
   { wallet, threshold }: Split,
-  driven: DrivenTo<unknown>,
+  driven: DriveResult<unknown>,
   now: number,
-): Statement => recordOperation(db, splitKey(network, did), { wallet, threshold: String(threshold) }, driven, now);
+): Statement => recordOperation(db, toSplitKey(network, did), { wallet, threshold: String(threshold) }, driven, now);

@@ -10,11 +10,11 @@ import type { RefundRow } from "../db/tables/disputes.ts";
 
 export type OperationKey = Pick<OperationRow, "network" | "kind" | "subject">;
 
-const keyed = ({ network, kind, subject }: OperationKey) =>
+const matchesKey = ({ network, kind, subject }: OperationKey) =>
   and(eq(chainOperations.network, network), eq(chainOperations.kind, kind), eq(chainOperations.subject, subject));
 
 export const findOperation = (db: Database, key: OperationKey): Read<OperationRow | null> =>
-  readOne(db.select().from(chainOperations).where(keyed(key)));
+  readOne(db.select().from(chainOperations).where(matchesKey(key)));
 
 type Outcome = Pick<OperationRow, "wanted" | "status" | "reason" | "txHash" | "nextCheckAt">;
 
@@ -46,17 +46,17 @@ export const changeWanted = (
   db
     .update(chainOperations)
     .set({ wanted, ...(txHash !== null && { txHash }), nextCheckAt, checks: 0, updatedAt: now })
-    .where(and(keyed(key), eq(chainOperations.status, "done")));
+    .where(and(matchesKey(key), eq(chainOperations.status, "done")));
 
 /** Rechecks an operation now, because the contract may have, or get, a state that is no longer wanted. */
-export const doubtOperation = (db: Database, key: OperationKey, now: number): Statement =>
+export const recheckOperation = (db: Database, key: OperationKey, now: number): Statement =>
   db
     .update(chainOperations)
     .set({ status: "waiting", reason: null, nextCheckAt: now, updatedAt: now })
-    .where(keyed(key));
+    .where(matchesKey(key));
 
 /** Rechecks awards that were paid, or had nothing left, if a refund or payout of their settlement is taken back. `keys` selects one column. */
-export const doubtPayouts = (db: Database, network: string, keys: SQL, now: number): Statement =>
+export const recheckPayouts = (db: Database, network: string, keys: SQL, now: number): Statement =>
   db
     .update(chainOperations)
     .set({ nextCheckAt: now, checks: 0, updatedAt: sql`max(${chainOperations.updatedAt} + 1, ${now})` })
@@ -71,7 +71,7 @@ export const doubtPayouts = (db: Database, network: string, keys: SQL, now: numb
       ),
     );
 
-export const doubtOperations = (
+export const recheckOperations = (
   db: Database,
   { network, kind }: Omit<OperationKey, "subject">,
   subjects: readonly string[],
@@ -93,7 +93,7 @@ export const doubtOperations = (
       ];
 
 /** The operation is due at once, without a transaction. `asks`: when its owner asked for it in the last day, if that is limited (MKT-29). */
-export const wantAgain = (
+export const requestOperation = (
   db: Database,
   key: OperationKey,
   wanted: OperationRow["wanted"],
@@ -109,33 +109,33 @@ export const wantAgain = (
     .values({ network: on, kind: of, subject: about, ...set, createdAt: now, updatedAt: now })
     .onConflictDoUpdate({
       target: [network, kind, subject],
-      // Differs from every value that was read before, so that `whileOperation` notices the change.
+      // Differs from every value that was read before, so that `operationUnchanged` notices the change.
       set: { ...set, updatedAt: sql`max(${updatedAt} + 1, ${now})` },
     });
 };
 
 export const dropOperation = (db: Database, key: OperationKey): Statement =>
-  db.delete(chainOperations).where(keyed(key));
+  db.delete(chainOperations).where(matchesKey(key));
 
 /** Records the transaction that released a provider's vault, whoever sent it, if the operation has none. */
-export const noteReleased = (db: Database, network: string, did: string, txHash: string): Statement =>
+export const recordReleaseTx = (db: Database, network: string, did: string, txHash: string): Statement =>
   db
     .update(chainOperations)
     .set({ txHash })
-    .where(and(keyed({ network, kind: "release", subject: did }), sql`tx_hash is null`));
+    .where(and(matchesKey({ network, kind: "release", subject: did }), sql`tx_hash is null`));
 
 /** Sets the next check, even if an earlier one was due. */
-export const checkAt = (db: Database, key: OperationKey, nextCheckAt: number | null, now: number): Statement =>
-  db.update(chainOperations).set({ nextCheckAt, updatedAt: now }).where(keyed(key));
+export const setNextCheck = (db: Database, key: OperationKey, nextCheckAt: number | null, now: number): Statement =>
+  db.update(chainOperations).set({ nextCheckAt, updatedAt: now }).where(matchesKey(key));
 
 /** Guard: aborts the batch if the operation changed since it was read. */
-export const whileOperation = (db: Database, read: OperationRow): Statement =>
+export const operationUnchanged = (db: Database, read: OperationRow): Statement =>
   guard(
     db,
-    sql`exists (select 1 from chain_operations where ${keyed(read)} and updated_at = ${read.updatedAt} and status = ${read.status})`,
+    sql`exists (select 1 from chain_operations where ${matchesKey(read)} and updated_at = ${read.updatedAt} and status = ${read.status})`,
   );
 
-export const findUnchecked = (
+export const findDueOperations = (
   db: Database,
   kind: OperationKind,
   now: number,
@@ -169,7 +169,9 @@ export const noteCheck = (db: Database, read: OperationRow, checks: number, next
   db
     .update(chainOperations)
     .set({ checks, nextCheckAt })
-    .where(and(keyed(read), eq(chainOperations.updatedAt, read.updatedAt), eq(chainOperations.status, read.status)));
+    .where(
+      and(matchesKey(read), eq(chainOperations.updatedAt, read.updatedAt), eq(chainOperations.status, read.status)),
+    );
 
 // ---- Refunds ---------------------------------------------------------------------------------------------------------------
 
@@ -180,13 +182,13 @@ export type AwaitedRefund = SettlementRef & { readonly amount: number; readonly 
 
 type Named = { readonly [K in keyof SettlementRef]: SQL };
 
-const isOf = ({ network, settlementKey, contract }: Named): SQL =>
+const isRefundOf = ({ network, settlementKey, contract }: Named): SQL =>
   sql`r.network = ${network} and r.settlement_key = ${settlementKey} and r.contract = ${contract}`;
 /** The sum of the refunds in time. `further`: a condition on their blocks. */
-const givenBack = (settlement: Named, until: SQL, further: SQL = sql``): SQL =>
-  sql`(select coalesce(sum(r.amount), 0) from refunds r where ${isOf(settlement)} and r.mined_at <= ${until} ${further})`;
+const refundedSum = (settlement: Named, until: SQL, further: SQL = sql``): SQL =>
+  sql`(select coalesce(sum(r.amount), 0) from refunds r where ${isRefundOf(settlement)} and r.mined_at <= ${until} ${further})`;
 const newestRefund = (settlement: Named, until: SQL): SQL<string | null> =>
-  sql<string | null>`(select r.tx_hash from refunds r where ${isOf(settlement)} and r.mined_at <= ${until}
+  sql<string | null>`(select r.tx_hash from refunds r where ${isRefundOf(settlement)} and r.mined_at <= ${until}
     order by r.mined_at desc, r.block_number desc limit 1)`;
 
 // The settlement, deadline and amount of a stored operation.
@@ -202,7 +204,7 @@ const AMOUNT = sql`cast(chain_operations.wanted ->> 'amount' as integer)`;
 export const putAwaitedRefund = (db: Database, refund: AwaitedRefund, now: number): Statement => {
   const { network, contract, settlementKey, amount, until } = refund;
   const settlement = { network: sql`${network}`, settlementKey: sql`${settlementKey}`, contract: sql`${contract}` };
-  const isPaid = sql`${givenBack(settlement, sql`${until}`)} >= ${amount}`;
+  const isPaid = sql`${refundedSum(settlement, sql`${until}`)} >= ${amount}`;
   const set = {
     wanted: { contract, amount: String(amount), until: String(until) },
     status: sql<OperationStatus>`case when ${isPaid} then 'done' else 'waiting' end`,
@@ -229,7 +231,7 @@ export const endPaidRefunds = (db: Database, network: string, keys: readonly str
         eq(chainOperations.kind, "refund"),
         sql`${chainOperations.subject} in (select value from json_each(${JSON.stringify(keys)}))`,
         eq(chainOperations.status, "waiting"),
-        sql`${givenBack(SETTLEMENT, UNTIL)} >= ${AMOUNT}`,
+        sql`${refundedSum(SETTLEMENT, UNTIL)} >= ${AMOUNT}`,
       ),
     );
 
@@ -245,7 +247,7 @@ export const awaitRefundsAgain = (db: Database, network: string, behind: number,
         sql`${chainOperations.subject} in
           (select g.settlement_key from refunds g where g.network = ${network} and g.block_number > ${behind})`,
         eq(chainOperations.status, "done"),
-        sql`${givenBack(SETTLEMENT, UNTIL, sql`and r.block_number <= ${behind}`)} < ${AMOUNT}`,
+        sql`${refundedSum(SETTLEMENT, UNTIL, sql`and r.block_number <= ${behind}`)} < ${AMOUNT}`,
       ),
     );
 
@@ -254,16 +256,20 @@ export const awaitRefundsAgain = (db: Database, network: string, behind: number,
  * If that block is the head, as where blocks are mined only for transactions, the instant of the reading counts too, less the most by which a
  * block's clock may be late.
  */
-const isOver = sql`${UNTIL} < (select max(f.booked_at, case when f.booked_block = f.head_block then f.read_through - ${BLOCK_CLOCK_SKEW_SECONDS * SECOND_MS} else 0 end)
+const isTooLate = sql`${UNTIL} < (select max(f.booked_at, case when f.booked_block = f.head_block then f.read_through - ${BLOCK_CLOCK_SKEW_SECONDS * SECOND_MS} else 0 end)
   from followers f where f.network = chain_operations.network)`;
 
 export const findUnpaidRefunds = (db: Database, now: number, after: Due, limit: number): Read<Due[]> =>
-  findUnchecked(db, "refund", now, after, limit, isOver);
+  findDueOperations(db, "refund", now, after, limit, isTooLate);
 
 export const failUnpaidRefund = (db: Database, network: string, settlementKey: string, now: number): Statement =>
   db
     .update(chainOperations)
     .set({ status: "failed", reason: "unpaid", nextCheckAt: null, updatedAt: now })
     .where(
-      and(keyed({ network, kind: "refund", subject: settlementKey }), eq(chainOperations.status, "waiting"), isOver),
+      and(
+        matchesKey({ network, kind: "refund", subject: settlementKey }),
+        eq(chainOperations.status, "waiting"),
+        isTooLate,
+      ),
     );

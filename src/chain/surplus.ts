@@ -2,32 +2,32 @@
 // surplus; the operation is done when no surplus is left.
 import { decodeFunctionResult, encodeFunctionData } from "viem/utils";
 import { settlementAbi } from "./abi.ts";
-import { callOf } from "./delayed.ts";
+import { toCallPlan } from "./delayed.ts";
 import type { ChainResult, Plan } from "./gateway.ts";
-import { didHash } from "./hashes.ts";
+import { hashDid } from "./hashes.ts";
 import type { Network } from "./networks.ts";
-import { type ChainTools, type DrivenTo, driveOperation } from "./operations.ts";
-import { createRpc, type Rpc, unavailable } from "./rpc.ts";
+import { type ChainTools, type DriveResult, driveOperation } from "./operations.ts";
+import { createRpc, type Rpc, toUnavailable } from "./rpc.ts";
 
 type Hex = `0x${string}`;
 
 /** A vault in the network's edition; amounts in base units. `wallet` is null if the provider is not registered. */
-export type VaultAt = {
+export type VaultState = {
   readonly wallet: string | null;
   readonly threshold: bigint;
   readonly reserve: bigint;
   readonly balance: bigint;
 };
 
-export const surplusOf = ({ balance, reserve }: VaultAt, threshold: bigint): bigint => {
+export const surplusOf = ({ balance, reserve }: VaultState, threshold: bigint): bigint => {
   const surplus = balance - threshold - reserve;
   return surplus > 0n ? surplus : 0n;
 };
 
-export async function readVault(on: Network, did: string, rpc: Rpc = createRpc()): Promise<ChainResult<VaultAt>> {
+export async function readVault(on: Network, did: string, rpc: Rpc = createRpc()): Promise<ChainResult<VaultState>> {
   const { network, settlement_contract: to, token } = on;
   const abi = settlementAbi;
-  const args = [didHash(did), token as Hex] as const;
+  const args = [hashDid(did), token as Hex] as const;
   const view = (data: Hex) => ({ method: "eth_call", params: [{ to, data }, "latest"] });
   const answer = await rpc(on, "read", [
     view(encodeFunctionData({ abi, functionName: "splitOf", args })),
@@ -49,7 +49,7 @@ export async function readVault(on: Network, did: string, rpc: Rpc = createRpc()
     return { ok: true, value };
   } catch {
     // The configured address holds no contract, or another one.
-    return unavailable(network, "bad_answer");
+    return toUnavailable(network, "bad_answer");
   }
 }
 
@@ -64,20 +64,20 @@ export function driveRelease(
   least: bigint,
   until: number,
   rpc: Rpc = createRpc(),
-): Promise<DrivenTo<VaultAt>> {
+): Promise<DriveResult<VaultState>> {
   const { settlement_contract: to, token } = network;
-  const args = [didHash(did), token as Hex] as const;
+  const args = [hashDid(did), token as Hex] as const;
   const data = encodeFunctionData({ abi: settlementAbi, functionName: "releaseSurplus", args });
-  const plan = async (): Promise<ChainResult<Plan<VaultAt>>> => {
+  const plan = async (): Promise<ChainResult<Plan<VaultState>>> => {
     const read = await readVault(network, did, rpc);
     if (!read.ok) return read;
     const { value: onChain } = read;
     if (onChain.wallet === null) return { ok: true, value: { state: "impossible", reason: "UnknownProvider" } };
     if (surplusOf(onChain, onChain.threshold) === 0n) return { ok: true, value: { state: "done", onChain } };
     if (onChain.threshold < least) return { ok: true, value: { state: "impossible", reason: LOW_THRESHOLD } };
-    return { ok: true, value: callOf({ network: network.network, to, data }) };
+    return { ok: true, value: toCallPlan({ network: network.network, to, data }) };
   };
-  const purpose = `release:${to.toLowerCase()}:${didHash(did)}`;
+  const purpose = `release:${to.toLowerCase()}:${hashDid(did)}`;
   return driveOperation(
     tools,
     { network: network.network, purpose, place: "instead", plan, outdated: "NothingToRelease" },

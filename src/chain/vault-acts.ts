@@ -3,11 +3,11 @@
 // and is done when the contract has it. An act with a delay is scheduled first.
 import { decodeFunctionResult, encodeAbiParameters, encodeFunctionData, keccak256 } from "viem/utils";
 import { settlementAbi } from "./abi.ts";
-import { planDelayed, type Until } from "./delayed.ts";
+import { planDelayed, type ScheduledUntil } from "./delayed.ts";
 import type { ChainResult, Plan, Signer } from "./gateway.ts";
 import type { Network } from "./networks.ts";
-import { type ChainTools, type DrivenTo, driveOperation } from "./operations.ts";
-import { createRpc, type Rpc, unavailable } from "./rpc.ts";
+import { type ChainTools, type DriveResult, driveOperation } from "./operations.ts";
+import { createRpc, type Rpc, toUnavailable } from "./rpc.ts";
 
 type Hex = `0x${string}`;
 
@@ -31,12 +31,12 @@ export type VaultAct =
   | { readonly kind: "payout"; readonly settlement: SettlementFacts; readonly amount: bigint };
 
 /** `scheduled`: until when the act waits for the delay; null if the contract has it. */
-export type ActOnChain = { readonly scheduled: Until | null };
+export type ActOnChain = { readonly scheduled: ScheduledUntil | null };
 
 type Asked = {
   readonly by: Signer["address"];
   /** The schedule of this act, if it was seen before. If it is gone, the act was cancelled. */
-  readonly known: Until | null;
+  readonly known: ScheduledUntil | null;
 };
 
 /** Drives an act until the contract has it, or until it is scheduled. The signer is the arbiter, or the registrar for a low threshold. */
@@ -44,14 +44,14 @@ export const driveAct = (
   tools: ChainTools,
   network: Network,
   act: VaultAct,
-  known: Until | null,
+  known: ScheduledUntil | null,
   until: number,
   rpc: Rpc = createRpc(),
-): Promise<DrivenTo<ActOnChain>> => {
+): Promise<DriveResult<ActOnChain>> => {
   const plan = () => planAct(rpc, network, act, { by: () => tools.signer.address(), known });
   const operation = {
     network: network.network,
-    purpose: purposeOf(network, act),
+    purpose: toActPurpose(network, act),
     place: "instead",
     plan,
     outdated: null,
@@ -59,13 +59,17 @@ export const driveAct = (
   return driveOperation(tools, operation, until);
 };
 
-export async function hasAct(network: Network, act: VaultAct, rpc: Rpc = createRpc()): Promise<ChainResult<boolean>> {
+export async function isActDone(
+  network: Network,
+  act: VaultAct,
+  rpc: Rpc = createRpc(),
+): Promise<ChainResult<boolean>> {
   const judged = await readAct(rpc, network, act);
   return judged.ok ? { ok: true, value: judged.value.is === "done" } : judged;
 }
 
 /** True if the first node, and the second node if there is one, say that the act's schedule was cancelled. A missing answer counts as no. */
-export async function isCancelled(
+export async function isActCancelled(
   network: Network,
   act: VaultAct,
   asked: Asked,
@@ -80,14 +84,14 @@ export async function isCancelled(
 }
 
 /** Names the edition in the purpose: each edition has vaults of its own, so an act on one must not replace an act on another. */
-export const purposeOf = (network: Network, act: VaultAct): string =>
+export const toActPurpose = (network: Network, act: VaultAct): string =>
   act.kind === "payout"
-    ? purposeOfPayout(network, act.settlement.key)
-    : purposeAbout(network, act.kind, act.providerDidHash);
+    ? toPayoutPurpose(network, act.settlement.key)
+    : toPurpose(network, act.kind, act.providerDidHash);
 
-export const purposeOfPayout = (network: Network, key: string): string => purposeAbout(network, "payout", key);
+export const toPayoutPurpose = (network: Network, key: string): string => toPurpose(network, "payout", key);
 
-const purposeAbout = ({ settlement_contract }: Network, kind: VaultAct["kind"], subject: string): string =>
+const toPurpose = ({ settlement_contract }: Network, kind: VaultAct["kind"], subject: string): string =>
   `${kind}:${settlement_contract.toLowerCase()}:${subject}`;
 
 type Reading = {
@@ -120,15 +124,15 @@ async function planAct(
 type Judged = { readonly is: ReturnType<Reading["judge"]>; readonly data: Hex };
 
 async function readAct(rpc: Rpc, network: Network, act: VaultAct): Promise<ChainResult<Judged>> {
-  const { read, judge, data } = readingOf(network, act);
+  const { read, judge, data } = toActReading(network, act);
   const view = { method: "eth_call", params: [{ to: network.settlement_contract, data: read }, "latest"] };
   const answered = await rpc(network, "read", [view]);
   if (!answered.ok) return answered;
   const [reply] = answered.value;
-  if (reply?.ok !== true || typeof reply.result !== "string") return unavailable(network.network, "bad_answer");
+  if (reply?.ok !== true || typeof reply.result !== "string") return toUnavailable(network.network, "bad_answer");
   const answer = reply.result as Hex;
   const is = tryJudge(judge, answer);
-  return is === null ? unavailable(network.network, "bad_answer") : { ok: true, value: { is, data: data(answer) } };
+  return is === null ? toUnavailable(network.network, "bad_answer") : { ok: true, value: { is, data: data(answer) } };
 }
 
 function tryJudge(judge: Reading["judge"], answer: Hex): ReturnType<Reading["judge"]> | null {
@@ -140,7 +144,7 @@ function tryJudge(judge: Reading["judge"], answer: Hex): ReturnType<Reading["jud
   }
 }
 
-function readingOf({ token: configured }: Network, act: VaultAct): Reading {
+function toActReading({ token: configured }: Network, act: VaultAct): Reading {
   const abi = settlementAbi;
   const token = configured.toLowerCase() as Hex;
   if (act.kind === "reserve") {
@@ -169,8 +173,8 @@ function readingOf({ token: configured }: Network, act: VaultAct): Reading {
   const { movedTo = [], ...first } = act.settlement;
   const known = [first, ...movedTo.map((refundTo) => ({ ...first, refundTo }))];
   const commitments = known.map((one) => ({
-    before: commitmentTo(one),
-    after: commitmentTo({ ...one, paidOut: one.paidOut + amount }),
+    before: hashFacts(one),
+    after: hashFacts({ ...one, paidOut: one.paidOut + amount }),
   }));
   return {
     read: encodeFunctionData({ abi, functionName: "commitmentOf", args: [first.key as Hex] }),
@@ -183,13 +187,13 @@ function readingOf({ token: configured }: Network, act: VaultAct): Reading {
     data: (answer) => {
       const commitment = decodeFunctionResult({ abi, functionName: "commitmentOf", data: answer });
       const present = known[commitments.findIndex(({ before }) => commitment === before)] ?? first;
-      const facts = { ...present, ...hexOf(present), settledAt: BigInt(present.settledAt) };
+      const facts = { ...present, ...toHexFacts(present), settledAt: BigInt(present.settledAt) };
       return encodeFunctionData({ abi, functionName: "payOut", args: [facts, amount] });
     },
   };
 }
 
-const hexOf = ({ key, providerDidHash, token, refundTo }: Omit<SettlementFacts, "movedTo">) => ({
+const toHexFacts = ({ key, providerDidHash, token, refundTo }: Omit<SettlementFacts, "movedTo">) => ({
   key: key as Hex,
   providerDidHash: providerDidHash as Hex,
   token: token as Hex,
@@ -198,7 +202,7 @@ const hexOf = ({ key, providerDidHash, token, refundTo }: Omit<SettlementFacts, 
 
 const FACTS = ["bytes32", "bytes32", "address", "uint96", "address", "uint64", "uint96"].map((type) => ({ type }));
 
-function commitmentTo(facts: Omit<SettlementFacts, "movedTo">): Hex {
+function hashFacts(facts: Omit<SettlementFacts, "movedTo">): Hex {
   const { key, providerDidHash, token, gross, refundTo, settledAt, paidOut } = facts;
   return keccak256(
     encodeAbiParameters(FACTS, [key, providerDidHash, token, gross, refundTo, BigInt(settledAt), paidOut]),

@@ -10,12 +10,12 @@ import type { Rpc } from "./rpc.ts";
 type Hex = `0x${string}`;
 
 /** Returns the address of the contract that an edition's constructor creates first. Every vault of the edition is a clone of it. */
-export const vaultImplementation = (contract: string): string =>
+export const computeImplementation = (contract: string): string =>
   getContractAddress({ opcode: "CREATE", from: contract as Hex, nonce: 1n }).toLowerCase();
 
 /** Returns the address of a provider's vault in an edition, whether or not the vault exists yet. */
-export function vaultAt(contract: string, providerDidHash: Hash): string {
-  const bytecode = `${CREATION}${cloneOf(vaultImplementation(contract)).slice(2)}` as const;
+export function computeVaultAddress(contract: string, providerDidHash: Hash): string {
+  const bytecode = `${CREATION_PREFIX}${encodeClone(computeImplementation(contract)).slice(2)}` as const;
   return getContractAddress({
     opcode: "CREATE2",
     from: contract as Hex,
@@ -25,9 +25,9 @@ export function vaultAt(contract: string, providerDidHash: Hash): string {
 }
 
 export const isVaultCode = (network: Network, code: string): boolean =>
-  editionsOf(network).some((contract) => cloneOf(vaultImplementation(contract)) === code.toLowerCase());
+  editionsOf(network).some((contract) => encodeClone(computeImplementation(contract)) === code.toLowerCase());
 
-export const codeCall = (address: string) => ({ method: "eth_getCode", params: [address, "latest"] });
+export const encodeCodeCall = (address: string) => ({ method: "eth_getCode", params: [address, "latest"] });
 
 /** Sends one request without a retry. An address without an answer counts as no vault. */
 export async function findVaults(
@@ -38,7 +38,7 @@ export async function findVaults(
   const answer = await rpc(
     network,
     "once",
-    addresses.map((address) => ({ ...codeCall(address), optional: true })),
+    addresses.map((address) => ({ ...encodeCodeCall(address), optional: true })),
   );
   if (!answer.ok) return answer;
   const isVault = (at: number): boolean => {
@@ -49,6 +49,6 @@ export async function findVaults(
 }
 
 /** The code of a minimal clone (EIP-1167), and the code that creates it, as in OpenZeppelin's `Clones`. */
-const cloneOf = (implementation: string): Hex =>
+const encodeClone = (implementation: string): Hex =>
   `0x363d3d373d3d3d363d73${implementation.slice(2)}5af43d82803e903d91602b57fd5bf3`;
-const CREATION: Hex = "0x3d602d80600a3d3981f3";
+const CREATION_PREFIX: Hex = "0x3d602d80600a3d3981f3";

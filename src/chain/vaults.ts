@@ -4,13 +4,13 @@ import * as z from "zod";
 import { hashOfText } from "../protocol/keccak.ts";
 import { settlementAbi } from "./abi.ts";
 import { logSchema, quantity } from "./events.ts";
-import type { BlockAt, ChainResult, ReceivedBy, VaultOf, VaultsReading } from "./gateway.ts";
+import type { BlockAt, ChainResult, EditionVault, ReceivedQuery, VaultsReading } from "./gateway.ts";
 import type { Hash } from "./hashes.ts";
-import { blockCall, blockSchema, hexOf, RANGE_MAX, refOf } from "./logs.ts";
+import { blockCall, blockSchema, RANGE_MAX, toBlockRef, toQuantity } from "./logs.ts";
 import type { Network } from "./networks.ts";
-import { type Rpc, type RpcCall, type RpcReply, unavailable } from "./rpc.ts";
+import { type Rpc, type RpcCall, type RpcReply, toUnavailable } from "./rpc.ts";
 
-export const balanceCall = (
+export const encodeBalanceCall = (
   { settlement_contract, token }: Network,
   providerDidHash: Hash,
   at: string,
@@ -21,7 +21,7 @@ export const balanceCall = (
   return { method: "eth_call", params: [{ to: contract, data }, at] };
 };
 
-export function balanceIn(reply: RpcReply | undefined): bigint | undefined {
+export function decodeBalance(reply: RpcReply | undefined): bigint | undefined {
   try {
     const data = (reply?.ok ? String(reply.result) : "0x") as Hash;
     return decodeFunctionResult({ abi: settlementAbi, functionName: "escrowBalance", data });
@@ -35,48 +35,50 @@ export async function readVaults(
   rpc: Rpc,
   network: Network,
   at: BlockAt,
-  vaults: readonly VaultOf[],
+  vaults: readonly EditionVault[],
 ): Promise<ChainResult<VaultsReading>> {
   const answer = await rpc(network, "read", [
     blockCall(at.number),
-    ...vaults.map(({ contract, providerDidHash }) => balanceCall(network, providerDidHash, hexOf(at.number), contract)),
+    ...vaults.map(({ contract, providerDidHash }) =>
+      encodeBalanceCall(network, providerDidHash, toQuantity(at.number), contract),
+    ),
   ]);
   if (!answer.ok) return answer;
   const [first, ...replies] = answer.value;
   const block = blockSchema.safeParse(first?.ok ? first.result : null);
-  if (!block.success) return unavailable(network.network, "bad_answer");
-  const { hash, time } = refOf(block.data);
+  if (!block.success) return toUnavailable(network.network, "bad_answer");
+  const { hash, time } = toBlockRef(block.data);
   if (hash !== at.hash) return { ok: true, value: { state: "forked" } };
-  const balances = replies.map(balanceIn).filter((balance) => balance !== undefined);
-  if (balances.length < replies.length) return unavailable(network.network, "bad_answer");
+  const balances = replies.map(decodeBalance).filter((balance) => balance !== undefined);
+  if (balances.length < replies.length) return toUnavailable(network.network, "bad_answer");
   return { ok: true, value: { state: "read", time, balances } };
 }
 
-const TRANSFER = hashOfText("Transfer(address,address,uint256)");
+const TRANSFER_TOPIC = hashOfText("Transfer(address,address,uint256)");
 /** Searches at most this many ranges of `RANGE_MAX` blocks. */
-const RANGES = 10;
+const RANGES_MAX = 10;
 const transfersSchema = z.array(logSchema.extend({ blockNumber: quantity }));
 
 export async function readReceived(
   rpc: Rpc,
   network: Network,
-  { address, after, to, enough }: ReceivedBy,
+  { address, after, to, enough }: ReceivedQuery,
 ): Promise<ChainResult<bigint>> {
   const receiver = `0x${address.slice(2).toLowerCase().padStart(64, "0")}`;
   let sum = 0n;
-  for (let end = to, range = 0; end > after && range < RANGES && sum < enough; range++) {
+  for (let end = to, range = 0; end > after && range < RANGES_MAX && sum < enough; range++) {
     const begin = Math.max(after + 1, end - RANGE_MAX + 1);
-    const topics = [TRANSFER, null, receiver];
-    const filter = { address: network.token, topics, fromBlock: hexOf(begin), toBlock: hexOf(end) };
+    const topics = [TRANSFER_TOPIC, null, receiver];
+    const filter = { address: network.token, topics, fromBlock: toQuantity(begin), toBlock: toQuantity(end) };
     const answer = await rpc(network, "read", [{ method: "eth_getLogs", params: [filter] }]);
     if (!answer.ok) return answer;
     const [reply] = answer.value;
     const logs = transfersSchema.safeParse(reply?.ok ? reply.result : null);
     const isAsked = ({ address: token, topics: [event, , by], blockNumber }: z.infer<typeof transfersSchema>[number]) =>
-      [token.toLowerCase(), event, by?.toLowerCase()].join() === [network.token, TRANSFER, receiver].join() &&
+      [token.toLowerCase(), event, by?.toLowerCase()].join() === [network.token, TRANSFER_TOPIC, receiver].join() &&
       Number(blockNumber) >= begin &&
       Number(blockNumber) <= end;
-    if (!logs.success || !logs.data.every(isAsked)) return unavailable(network.network, "bad_answer");
+    if (!logs.success || !logs.data.every(isAsked)) return toUnavailable(network.network, "bad_answer");
     sum += logs.data.reduce((all, { data }) => all + BigInt(data), 0n);
     end = begin - 1;
   }

@@ -8,23 +8,23 @@ const IPV4 = /^(\d{1,3}\.\d{1,3}\.\d{1,3})\.\d{1,3}$/;
 const GROUP = /^[0-9a-f]{1,4}$/;
 
 /** The address itself, or the first 64 bits of an IPv6 address. An IPv4 address in IPv6 form counts as IPv4. */
-export function clientNetwork(address: string): string {
-  const plain = unmapped(address);
-  return plain.includes(":") ? `${groupsOf(plain).slice(0, PREFIX_GROUPS).join(":")}::/64` : plain;
+export function toClientNetwork(address: string): string {
+  const plain = toDottedIpv4(address);
+  return plain.includes(":") ? `${splitGroups(plain).slice(0, PREFIX_GROUPS).join(":")}::/64` : plain;
 }
 
 /** The /24 of an IPv4 address or the /48 of an IPv6 address; `local` for any other text. */
-export function clientSubnet(address: string): string {
-  const plain = unmapped(address);
+export function toClientSubnet(address: string): string {
+  const plain = toDottedIpv4(address);
   const [, ipv4] = IPV4.exec(plain) ?? [];
   if (ipv4 !== undefined) return `${ipv4}.0/24`;
-  const groups = plain.includes(":") ? groupsOf(plain).slice(0, SUBNET_GROUPS) : [];
+  const groups = plain.includes(":") ? splitGroups(plain).slice(0, SUBNET_GROUPS) : [];
   return groups.length > 0 && groups.every((group) => GROUP.test(group)) ? `${groups.join(":")}::/48` : "local";
 }
 
 /** Converts an IPv4 address in IPv6 form (`::ffff:`), in any notation, to dotted form. */
-function unmapped(address: string): string {
-  const groups = address.includes(":") ? groupsOf(address) : [];
+function toDottedIpv4(address: string): string {
+  const groups = address.includes(":") ? splitGroups(address) : [];
   const [, dotted] = /^0(?::0)*:ffff:(\d{1,3}(?:\.\d{1,3}){3})$/.exec(groups.join(":")) ?? [];
   if (dotted !== undefined) return dotted;
   const [, high, low] = /^(?:0:){5}ffff:([0-9a-f]{1,4}):([0-9a-f]{1,4})$/.exec(groups.join(":")) ?? [];
@@ -33,7 +33,7 @@ function unmapped(address: string): string {
   return bits.flatMap((group) => [group >> 8, group & 255]).join(".");
 }
 
-function groupsOf(address: string): string[] {
+function splitGroups(address: string): string[] {
   const [before = "", after] = address.toLowerCase().split("%")[0]?.split("::") ?? [];
   const head = before === "" ? [] : before.split(":");
   const tail = after === undefined || after === "" ? [] : after.split(":");

@@ -2,23 +2,27 @@
 import { ServiceError } from "./errors.ts";
 import { DAY_MS, SECOND_MS } from "./limits.ts";
 
-export const inLastDay = (asks: readonly number[] | null, now: number): number[] =>
+export const filterLastDay = (asks: readonly number[] | null, now: number): number[] =>
   (asks ?? []).filter((at) => at > now - DAY_MS);
 
 /** `most`: the limit in 24 hours. `message`, `detail`: the answer to a caller who exceeds it. */
-type Bound = { readonly most: number; readonly message: string; readonly detail?: Readonly<Record<string, unknown>> };
+type DailyLimit = {
+  readonly most: number;
+  readonly message: string;
+  readonly detail?: Readonly<Record<string, unknown>>;
+};
 
 /**
  * Returns the instants of the last day, followed by `further` new ones.
  * @throws ServiceError `rate_limited` when they exceed the limit
  */
-export function withFurther(
+export function addDailyRequests(
   asks: readonly number[] | null,
   further: number,
   now: number,
-  { most, message, detail }: Bound,
+  { most, message, detail }: DailyLimit,
 ): readonly number[] {
-  const last = inLastDay(asks, now);
+  const last = filterLastDay(asks, now);
   const over = last.length + further - most;
   if (over <= 0) return [...last, ...Array.from({ length: further }, () => now)];
   const free = last[over - 1] ?? now;

@@ -97,9 +97,9 @@ function decodeUnpadded(base64url: string): Bytes | undefined {
   const bytes = new Uint8Array(binary.length);
   for (let i = 0; i < binary.length; i++) bytes[i] = binary.charCodeAt(i);
   // The last character may carry bits that no byte uses: only the text that an encoder writes is accepted.
-  return encodeBase64Url(bytes.subarray(bytes.length - (bytes.length % 3 || 3))) === lastGroup(base64url)
+  return encodeBase64Url(bytes.subarray(bytes.length - (bytes.length % 3 || 3))) === takeLastGroup(base64url)
     ? bytes
     : undefined;
 }
 
-const lastGroup = (text: string): string => text.slice(text.length - (text.length % 4 || 4));
+const takeLastGroup = (text: string): string => text.slice(text.length - (text.length % 4 || 4));

@@ -7,14 +7,14 @@ const EXPORT_MS = EXPORT_DAYS * DAY_MS;
 /** Epoch milliseconds. Without `to`, the range includes rows that are added while it is read. */
 export type ExportedRange = { readonly from: number; readonly to: number | undefined };
 
-type AskedRange = {
+type RequestedRange = {
   readonly from: number | undefined;
   readonly to: number | undefined;
   readonly cursor: string | undefined;
 };
 
 /** The requested range, by default the last days. `name`: the parameter that holds its start. */
-export function exportedRange({ from, to, cursor }: AskedRange, now: number, name: string): ExportedRange {
+export function toExportedRange({ from, to, cursor }: RequestedRange, now: number, name: string): ExportedRange {
   // A range that starts too early is refused instead of being cut silently: the caller must name its end.
   const end = to ?? now;
   const begin = from ?? end - EXPORT_MS;
@@ -33,7 +33,7 @@ export function exportedRange({ from, to, cursor }: AskedRange, now: number, nam
 /** `next`: the position to continue after; null when no rows follow. */
 type ExportedSlice<Row, Place> = { readonly rows: readonly Row[]; readonly next: Place | null };
 
-export async function* slicesOf<Row, Place>(
+export async function* readSlices<Row, Place>(
   read: (after: Place | null) => Promise<ExportedSlice<Row, Place>>,
 ): AsyncGenerator<readonly Row[], void> {
   let after: Place | null = null;

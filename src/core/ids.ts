@@ -36,7 +36,7 @@ const BYTES = 16;
 /** `now`: epoch milliseconds. */
 export const newId = (prefix: IdPrefix, now: number): string => encodeId(prefix, uuidV7(now));
 
-export const encodeId = (prefix: IdPrefix, bytes: Uint8Array): string => `${prefix}_${crockford(bytes)}`;
+export const encodeId = (prefix: IdPrefix, bytes: Uint8Array): string => `${prefix}_${encodeCrockford(bytes)}`;
 
 /** The 16 bytes of an id of the given kind; null for any other text. */
 export function decodeId(prefix: IdPrefix, id: string): Uint8Array | null {
@@ -64,11 +64,11 @@ export const idPattern = (prefix: IdPrefix): RegExp => new RegExp(`^${prefix}_[0
 /** RFC 9562, section 5.7: 48 bits of time, version, 74 random bits, variant. */
 function uuidV7(now: number): Uint8Array {
   const bytes = crypto.getRandomValues(new Uint8Array(BYTES));
-  return asUuidV7(bytes, now);
+  return setUuidV7Fields(bytes, now);
 }
 
 /** Sets the time, the version and the variant; the other bits stay. */
-export function asUuidV7(bytes: Uint8Array, now: number): Uint8Array {
+export function setUuidV7Fields(bytes: Uint8Array, now: number): Uint8Array {
   writeNumber(bytes.subarray(0, TIME_BYTES), Math.floor(now));
   bytes[6] = 0x70 | ((bytes[6] ?? 0) & 0x0f);
   bytes[8] = 0x80 | ((bytes[8] ?? 0) & 0x3f);
@@ -85,4 +85,4 @@ export function writeNumber(bytes: Uint8Array, number: number): void {
 }
 
 /** Writes 128 bits as 26 characters of five bits each, with two zero bits before them. */
-const crockford = (bytes: Uint8Array): string => encodeBase32(bytes, ALPHABET, 2);
+const encodeCrockford = (bytes: Uint8Array): string => encodeBase32(bytes, ALPHABET, 2);

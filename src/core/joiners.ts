@@ -13,12 +13,12 @@ const AFTER_VIRAMA = `(?<=[${String.fromCodePoint(...VIRAMAS)}])`;
 const CURSIVE = String.raw`[[\p{L}\p{M}]&&[\p{scx=Arabic}\p{scx=Syriac}\p{scx=Mongolian}\p{scx=Nko}]]`;
 
 /** U+200C and U+200D between cursive letters or after a virama, and U+E0100 to U+E01EF after a Han character. */
-const NEEDED = new RegExp(
+const NEEDED_JOINER = new RegExp(
   String.raw`(?:(?<=${CURSIVE})[\u200c\u200d](?=${CURSIVE})|${AFTER_VIRAMA}[\u200c\u200d]|(?<=\p{sc=Han})[\u{e0100}-\u{e01ef}])`,
   "gv",
 );
-const ALL = /\u200c|\u200d|[\u{e0100}-\u{e01ef}]/gu;
+const ANY_JOINER = /\u200c|\u200d|[\u{e0100}-\u{e01ef}]/gu;
 
-export const withoutNeededJoiners = (name: string): string => name.replace(NEEDED, "");
+export const removeNeededJoiners = (name: string): string => name.replace(NEEDED_JOINER, "");
 /** For comparisons: names that differ only in joiners are equal. */
-export const withoutJoiners = (name: string): string => name.replace(ALL, "");
+export const removeJoiners = (name: string): string => name.replace(ANY_JOINER, "");

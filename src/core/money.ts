@@ -4,7 +4,7 @@
 export const BASE_UNITS_MAX = Number.MAX_SAFE_INTEGER;
 
 /** Caps an on-chain amount at 2^53-1 base units; nothing is rounded. */
-export const countedUnits = (units: bigint): number =>
+export const capBaseUnits = (units: bigint): number =>
   units > BigInt(BASE_UNITS_MAX) ? BASE_UNITS_MAX : Number(units);
 
 export type MoneyFault = "invalid_format" | "too_big" | "too_small";
@@ -26,14 +26,14 @@ function readDecimal(text: string, form = DECIMAL): Decimal | null {
   return { digits: BigInt(whole + fraction), scale: fraction.length - Number(exponent) };
 }
 
-function storedDecimal(text: string): Decimal {
+function readStoredDecimal(text: string): Decimal {
   const decimal = readDecimal(text, STORED_DECIMAL);
   if (!decimal) throw new Error("a stored amount is not a decimal number");
   return decimal;
 }
 
 /** digits × 10^(decimals - scale). `exact`: nothing was cut off. */
-function atScale({ digits, scale }: Decimal, decimals: number): { units: bigint; exact: boolean } {
+function toScale({ digits, scale }: Decimal, decimals: number): { units: bigint; exact: boolean } {
   if (decimals >= scale) return { units: digits * 10n ** BigInt(decimals - scale), exact: true };
   const divisor = 10n ** BigInt(scale - decimals);
   return { units: digits / divisor, exact: digits % divisor === 0n };
@@ -46,22 +46,22 @@ export function parseAmount(
 ): { ok: true; units: number } | { ok: false; fault: MoneyFault } {
   const decimal = readDecimal(text);
   if (!decimal) return { ok: false, fault: "invalid_format" };
-  const { units, exact } = atScale(decimal, decimals);
+  const { units, exact } = toScale(decimal, decimals);
   if (!exact) return { ok: false, fault: "invalid_format" };
   return units > BigInt(BASE_UNITS_MAX) ? { ok: false, fault: "too_big" } : { ok: true, units: Number(units) };
 }
 
 /** Converts a ceiling to base units: rounded down to the token's precision, and at most the largest amount. */
 export function floorAmount(text: string, decimals: number): number {
-  const { units } = atScale(storedDecimal(text), decimals);
+  const { units } = toScale(readStoredDecimal(text), decimals);
   return units > BigInt(BASE_UNITS_MAX) ? BASE_UNITS_MAX : Number(units);
 }
 
 /** Negative when `a` is less than `b`, positive when it is more; exact for any number of digits. */
 export function compareDecimals(a: string, b: string): number {
-  const [one, other] = [storedDecimal(a), storedDecimal(b)];
+  const [one, other] = [readStoredDecimal(a), readStoredDecimal(b)];
   const scale = Math.max(one.scale, other.scale);
-  const difference = atScale(one, scale).units - atScale(other, scale).units;
+  const difference = toScale(one, scale).units - toScale(other, scale).units;
   return difference === 0n ? 0 : difference < 0n ? -1 : 1;
 }
 
@@ -69,11 +69,11 @@ export function compareDecimals(a: string, b: string): number {
  * Formats an amount without an exponent, with at least two fraction digits. Returns null if it needs more than 40 digits on either side of the
  * point, because the parser would reject that text.
  */
-export function plainAmount(text: string): string | null {
+export function toPlainAmount(text: string): string | null {
   const decimal = readDecimal(text);
   if (!decimal) return null;
   const scale = Math.max(2, decimal.scale);
-  const plain = formatAmount(atScale(decimal, scale).units, scale);
+  const plain = formatAmount(toScale(decimal, scale).units, scale);
   return isDecimal(plain) ? plain : null;
 }
 

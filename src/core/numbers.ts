@@ -5,11 +5,11 @@ export function isDouble(text: string): boolean {
   // A fast path for most numbers, because a body may hold a hundred thousand.
   if (/^-?\d{1,15}$/.test(text)) return true;
   const value = Number(text);
-  return Number.isFinite(value) && decimalOf(text) === decimalOf(String(value));
+  return Number.isFinite(value) && toCanonicalDecimal(text) === toCanonicalDecimal(String(value));
 }
 
 /** One text for each value: its digits without leading or trailing zeros, and an exponent. */
-function decimalOf(text: string): string {
+function toCanonicalDecimal(text: string): string {
   const [, sign, whole = "", fraction = "", exponent = "0"] =
     /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/.exec(text) ?? [];
   const digits = (whole + fraction).replace(/^0+/, "");

@@ -1,6 +1,6 @@
 // Lists and their cursors (HTTP-26 to HTTP-28). A cursor holds a keyset position and a hash of its listing: the name, the owner and the filters.
 import { decodeBase64Url, decodeUtf8, encodeBase64Url, encodeUtf8 } from "./encoding.ts";
-import { shortHash } from "./short-hash.ts";
+import { computeShortHash } from "./short-hash.ts";
 
 export type Page<T> = { data: T[]; next_cursor: string | null; has_more: boolean };
 /** A keyset position: the sort value (epoch ms) and the id that breaks ties. */
@@ -9,13 +9,13 @@ export type Position = { readonly at: number; readonly id: string };
 export type Listing = string;
 
 /** `whose` is the owner. An absent filter equals an undefined filter. */
-export function listingOf(
+export function hashListing(
   name: string,
   whose: readonly (string | undefined)[],
   filters: Readonly<Record<string, unknown>>,
 ): Listing {
   const given = Object.entries(filters).filter(([, value]) => value !== undefined);
-  return shortHash(JSON.stringify([name, whose, given.sort(([a], [b]) => (a < b ? -1 : 1))])).toString(36);
+  return computeShortHash(JSON.stringify([name, whose, given.sort(([a], [b]) => (a < b ? -1 : 1))])).toString(36);
 }
 
 export const encodeCursor = (listing: Listing, { at, id }: Position): string =>

@@ -1,13 +1,13 @@
 // Works through a list with a bounded number of entries at a time.
 
 /** The runtime's limit of concurrent requests in one invocation. */
-const AT_ONCE = 6;
+const CONCURRENCY = 6;
 
 /** `work` must not throw: no entry may stop the others. */
-export async function eachAtOnce<T>(
+export async function runConcurrently<T>(
   entries: readonly T[],
   work: (entry: T) => Promise<void>,
-  atOnce = AT_ONCE,
+  atOnce = CONCURRENCY,
 ): Promise<void> {
   const waiting = entries.values();
   const worker = async () => {

@@ -16,15 +16,15 @@ export const PRODUCTION: Readonly<Record<ProductionAction, Readonly<Record<Produ
   act: { unaccredited: "not_accredited", accredited: "production_locked", promoted: null },
 };
 
-export type InProduction = { readonly platformStatus: PlatformStatus; readonly promotedAt: number | null };
+export type ProductionFacts = { readonly platformStatus: PlatformStatus; readonly promotedAt: number | null };
 
 /** A promotion is never reversed, so it alone identifies the last stage. */
-export function productionStage({ platformStatus, promotedAt }: InProduction): ProductionStage {
+export function productionStage({ platformStatus, promotedAt }: ProductionFacts): ProductionStage {
   if (promotedAt !== null) return "promoted";
   return platformStatus === "ACCREDITED" ? "accredited" : "unaccredited";
 }
 
-export function requireProduction(action: ProductionAction, account: InProduction): void {
+export function requireProduction(action: ProductionAction, account: ProductionFacts): void {
   const code = PRODUCTION[action][productionStage(account)];
   if (code !== null) throw new ServiceError(code);
 }

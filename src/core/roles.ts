@@ -30,10 +30,10 @@ export const buys = (role: EconomicRole): boolean => ROLES[role].buys;
 /** Also whether the document has the escrow's pillar: a consumer's liability runs through its spending limits. */
 export const sells = (role: EconomicRole): boolean => ROLES[role].sells;
 export const lowestTier = (role: EconomicRole): Tier => ROLES[role].lowestTier;
-export const tiersOf = (role: EconomicRole): readonly Tier[] => TIERS.slice(tierRank(lowestTier(role)));
+export const listTiers = (role: EconomicRole): readonly Tier[] => TIERS.slice(tierRank(lowestTier(role)));
 
 /** The actions that a role's scope must include, and the actions that it must not include. */
-export function actionsOf(role: EconomicRole): {
+export function requiredActions(role: EconomicRole): {
   readonly must: readonly string[];
   readonly mustNot: readonly string[];
 } {

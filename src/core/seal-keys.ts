@@ -12,7 +12,7 @@ type Listed<Name extends string> = { readonly [N in Name]: string };
 type SealKey = { readonly name: string; readonly key: CryptoKey };
 
 /** `name`: the variable that lists the keys. */
-export function sealingUnder<Name extends string>(name: Name) {
+export function openSealing<Name extends string>(name: Name) {
   const bytesOf = memoizeBy((env: Listed<Name>) => {
     // The variable may be undefined where no operator has set it.
     const keys = splitList(env[name] ?? "").map((text) => ({ text, bytes: decodeBase64(text) }));

@@ -1,7 +1,7 @@
 // A short hash that distinguishes texts and protects no secret.
 
 /** 53 bits of a text (cyrb53), as a whole number. */
-export function shortHash(text: string): number {
+export function computeShortHash(text: string): number {
   let [high, low] = [0xdeadbeef, 0x41c6ce57];
   for (let i = 0; i < text.length; i++) {
     const code = text.charCodeAt(i);

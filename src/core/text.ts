@@ -1,5 +1,5 @@
 // Text that people write: lists in configuration, names that are compared (HTTP-8), and addresses.
-import { withoutJoiners, withoutNeededJoiners } from "./joiners.ts";
+import { removeJoiners, removeNeededJoiners } from "./joiners.ts";
 
 /** `a, b,c` → its items, without white space and without empty items. */
 export const splitList = (text: string): string[] =>
@@ -17,10 +17,10 @@ export const trimSpaces = (text: string): string => text.replace(/^ +|(?<! ) +$/
  * upper case is that of i.
  */
 export const foldName = (name: string): string =>
-  withoutJoiners(name)
+  removeJoiners(name)
     .normalize("NFKC")
     .split("ı")
-    .map(caseless)
+    .map(toCaseless)
     .join("ı")
     .normalize("NFKC")
     .replace(/\s+/gu, " ")
@@ -29,7 +29,7 @@ export const foldName = (name: string): string =>
 /** Whether two names or two addresses differ only in notation. */
 export const sameText = (one: string, other: string): boolean => foldName(one) === foldName(other);
 
-const caseless = (text: string): string => text.toLowerCase().toUpperCase().toLowerCase();
+const toCaseless = (text: string): string => text.toLowerCase().toUpperCase().toLowerCase();
 
 const CONTROL = /[\p{Cc}\p{Zl}\p{Zp}]/u;
 const CONTROL_IN_LINES = /(?![\t\n\r])[\p{Cc}\p{Zl}\p{Zp}]/u;
@@ -45,7 +45,7 @@ const VISIBLE = /[\p{L}\p{N}\p{P}\p{S}]/u;
 export function nameCharacterFault(name: string): string | null {
   if (CONTROL.test(name)) return "Must not contain control characters.";
   if (BIDI_CONTROL.test(name)) return "Must not contain characters that change the direction of writing.";
-  return INVISIBLE.test(withoutNeededJoiners(name)) ? "Must not contain invisible characters." : null;
+  return INVISIBLE.test(removeNeededJoiners(name)) ? "Must not contain invisible characters." : null;
 }
 
 export const nameFault = (name: string): string | null =>

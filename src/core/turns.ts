@@ -2,7 +2,7 @@
 import { ServiceError } from "./errors.ts";
 import { SECOND_MS } from "./limits.ts";
 
-const LOOK_MS = 25;
+const TURN_POLL_MS = 25;
 const RETRY_SECONDS = "2";
 
 type Turns = {
@@ -24,7 +24,7 @@ const TIMER: Timer = { now: () => Date.now(), wait: (ms) => scheduler.wait(ms) }
  * Runs at most `atOnce` of a key and `inAll` of all at a time. Other callers check again at short intervals, and get 429 when their patience ends: a
  * request waits on its own timer, because another request may not wake it.
  */
-export function turnsOf(
+export function limitTurns(
   { atOnce, inAll, patienceSeconds, leaseSeconds, rest = 0 }: Turns,
   { now, wait }: Timer = TIMER,
 ) {
@@ -41,7 +41,7 @@ export function turnsOf(
       if (now() >= patience) {
         throw new ServiceError("rate_limited", { headers: { "Retry-After": RETRY_SECONDS } });
       }
-      await wait(LOOK_MS);
+      await wait(TURN_POLL_MS);
     }
     const begun = now();
     const turn = { key, until: begun + leaseSeconds * SECOND_MS };
@@ -50,7 +50,7 @@ export function turnsOf(
       return await work();
     } finally {
       // A short lease in case the runtime drops the request in the wait below, as it does when the client leaves.
-      turn.until = now() + LOOK_MS;
+      turn.until = now() + TURN_POLL_MS;
       // The isolate's clock stands still while it computes, so this wait updates it.
       if (rest > 0) await wait(0);
       turn.until = now() + rest * (now() - begun);

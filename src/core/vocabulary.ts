@@ -93,8 +93,8 @@ export type AgentStatus = (typeof AGENT_STATUSES)[number];
 /** A REVOKED or TERMINATED agent never changes again (AGT-13). */
 export const isFinal = (status: AgentStatus): boolean => status === "REVOKED" || status === "TERMINATED";
 /** An ACTIVE or FUNDING agent runs until its principal stops (AGT-19). */
-export const RUNNING: readonly AgentStatus[] = ["ACTIVE", "FUNDING"];
-export const isRunning = (status: AgentStatus): boolean => RUNNING.includes(status);
+export const ACTIVE_OR_FUNDING: readonly AgentStatus[] = ["ACTIVE", "FUNDING"];
+export const isActiveOrFunding = (status: AgentStatus): boolean => ACTIVE_OR_FUNDING.includes(status);
 
 export const SUSPENSION_REASONS = ["platform", "principal", "attestation", "operator"] as const;
 export type SuspensionReason = (typeof SUSPENSION_REASONS)[number];

@@ -13,10 +13,10 @@ export type Volume = { readonly [Q in VolumeQuota]: number };
 export type VolumeMark = { readonly quota: VolumeQuota; readonly until: number };
 export type VolumeMarks = { readonly [E in Environment]?: VolumeMark };
 
-export const dayOf = (now: number): number => Math.floor(now / DAY_MS);
-export const endOfDay = (now: number): number => (dayOf(now) + 1) * DAY_MS;
+export const toVolumeDay = (now: number): number => Math.floor(now / DAY_MS);
+export const endOfVolumeDay = (now: number): number => (toVolumeDay(now) + 1) * DAY_MS;
 
-export function volumeMark(marks: VolumeMarks | null, environment: Environment, now: number): VolumeMark | null {
+export function findVolumeMark(marks: VolumeMarks | null, environment: Environment, now: number): VolumeMark | null {
   const mark = marks?.[environment];
   return mark && mark.until > now ? mark : null;
 }
@@ -28,7 +28,7 @@ export function volumeRefusal(
   limits: Volume,
   now: number,
 ): ServiceError | undefined {
-  const mark = volumeMark(marks, environment, now);
+  const mark = findVolumeMark(marks, environment, now);
   if (mark === null) return undefined;
   const { quota, until } = mark;
   return new ServiceError("rate_limited", {

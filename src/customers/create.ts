@@ -2,7 +2,7 @@
 import type { ManagementCall } from "../call.ts";
 import { ServiceError } from "../core/errors.ts";
 import { newId } from "../core/ids.ts";
-import { present } from "../db/batch.ts";
+import { dropAbsentReads } from "../db/batch.ts";
 import type { CustomerRow } from "../db/tables/principals.ts";
 import { recordActivity } from "../journal/activity.ts";
 import type { CustomerInput, CustomerView } from "./schema.ts";
@@ -13,9 +13,9 @@ export async function createCustomer(call: ManagementCall, input: CustomerInput)
   const { db, tenant, now, environment } = call;
   const externalRef = input.external_ref ?? null;
   const { caller, holder } = await call.read(
-    present({ holder: externalRef === null ? null : findByReference(db, tenant, externalRef) }),
+    dropAbsentReads({ holder: externalRef === null ? null : findByReference(db, tenant, externalRef) }),
   );
-  if (holder) throw referenceTaken(holder.customerId);
+  if (holder) throw refuseTakenReference(holder.customerId);
   const row: CustomerRow = {
     customerId: newId("cus", now),
     platformId: caller.platformId,
@@ -40,7 +40,7 @@ export async function createCustomer(call: ManagementCall, input: CustomerInput)
 }
 
 /** Names the customer that has the reference. */
-export const referenceTaken = (customerId: string): ServiceError =>
+export const refuseTakenReference = (customerId: string): ServiceError =>
   new ServiceError("external_ref_exists", {
     message: "A customer with this external_ref already exists.",
     detail: { customer_id: customerId },

@@ -1,12 +1,12 @@
 // Changes a customer's name, reference and metadata (PRN-23). Its principals change by their own patches.
 import type { ManagementCall } from "../call.ts";
 import { ServiceError } from "../core/errors.ts";
-import { present } from "../db/batch.ts";
+import { dropAbsentReads } from "../db/batch.ts";
 import type { CustomerRow } from "../db/tables/principals.ts";
 import { type Changes, recordActivity } from "../journal/activity.ts";
 import { canonicalJson } from "../protocol/canonical-json.ts";
-import { referenceTaken } from "./create.ts";
-import { known, ownCustomer } from "./read.ts";
+import { refuseTakenReference } from "./create.ts";
+import { ownCustomer, requireCustomer } from "./read.ts";
 import type { CustomerPatch, CustomerView } from "./schema.ts";
 import { findByReference, updateCustomer } from "./store.ts";
 import { toCustomerView } from "./views.ts";
@@ -20,13 +20,13 @@ export async function patchCustomer(
   const { external_ref: wanted } = patch;
   const { caller, customer, holder } = await call.read({
     ...ownCustomer(call, customerId),
-    ...present({ holder: typeof wanted === "string" ? findByReference(db, tenant, wanted) : null }),
+    ...dropAbsentReads({ holder: typeof wanted === "string" ? findByReference(db, tenant, wanted) : null }),
   });
-  const before = known(customer);
-  const after = patched(before, patch, now);
+  const before = requireCustomer(customer);
+  const after = applyCustomerPatch(before, patch, now);
   const changes = changesBetween(before, after);
   if (Object.keys(changes).length === 0) throw new ServiceError("no_changes_requested");
-  if (holder && holder.customerId !== customerId) throw referenceTaken(holder.customerId);
+  if (holder && holder.customerId !== customerId) throw refuseTakenReference(holder.customerId);
   const view = toCustomerView(after);
   const updated = {
     action: "customer.updated",
@@ -38,7 +38,7 @@ export async function patchCustomer(
   return view;
 }
 
-function patched(before: CustomerRow, patch: CustomerPatch, now: number): CustomerRow {
+function applyCustomerPatch(before: CustomerRow, patch: CustomerPatch, now: number): CustomerRow {
   const { name = before.name, external_ref: externalRef = before.externalRef, metadata = before.metadata } = patch;
   return { ...before, name, externalRef, metadata, updatedAt: Math.max(now, before.updatedAt + 1) };
 }

@@ -4,9 +4,9 @@ import type { Move } from "../core/machine.ts";
 import type { Position } from "../core/page.ts";
 import { CUSTOMER_STATUSES, type CustomerStatus } from "../core/vocabulary.ts";
 import { type Database, mustChange, type Read, readAll, readOne, type Statement } from "../db/batch.ts";
-import { bareColumns, pageOf } from "../db/pages.ts";
+import { bareColumns, selectPage } from "../db/pages.ts";
 import { type CustomerRow, customers } from "../db/tables/principals.ts";
-import { type Tenant, within } from "../db/tenant.ts";
+import { isOfTenant, type Tenant } from "../db/tenant.ts";
 
 /** The part of a customer that decides whether a principal may join it. */
 export type FoundCustomer = Pick<CustomerRow, "customerId" | "status">;
@@ -16,7 +16,7 @@ export const findCustomer = (db: Database, tenant: Tenant, customerId: string): 
     db
       .select()
       .from(customers)
-      .where(and(eq(customers.customerId, customerId), within(customers, tenant))),
+      .where(and(eq(customers.customerId, customerId), isOfTenant(customers, tenant))),
   );
 
 export const findByReference = (
@@ -28,7 +28,7 @@ export const findByReference = (
     db
       .select({ customerId: customers.customerId })
       .from(customers)
-      .where(and(within(customers, tenant), eq(customers.externalRef, externalRef))),
+      .where(and(isOfTenant(customers, tenant), eq(customers.externalRef, externalRef))),
   );
 
 export type CustomerFilter = {
@@ -36,7 +36,7 @@ export type CustomerFilter = {
   readonly status?: CustomerStatus | undefined;
 };
 
-const listed = bareColumns(customers);
+const LISTED_COLUMNS = bareColumns(customers);
 
 /**
  * Newest first. Ids are ordered by time, so the id is the whole keyset. A list of all statuses merges the ranges of one index, because another index
@@ -49,7 +49,7 @@ export const listCustomers = (
   page: { limit: number; after: Position | null },
 ): Read<CustomerRow[]> => {
   const range = (...conditions: (SQL | undefined)[]) =>
-    sql`customers where ${and(within(customers, tenant), ...conditions, page.after === null ? undefined : sql`customer_id < ${page.after.id}`)}`;
+    sql`customers where ${and(isOfTenant(customers, tenant), ...conditions, page.after === null ? undefined : sql`customer_id < ${page.after.id}`)}`;
   const inStatus = (of: CustomerStatus) => range(sql`status = ${of}`);
   const states = status === undefined ? CUSTOMER_STATUSES : [status];
   const from =
@@ -58,8 +58,8 @@ export const listCustomers = (
       : [range(sql`external_ref = ${externalRef}`, status === undefined ? undefined : sql`status = ${status}`)];
   return readAll(
     db
-      .select(listed)
-      .from(pageOf({ columns: listed, from, order: sql`customer_id desc` }, page.limit))
+      .select(LISTED_COLUMNS)
+      .from(selectPage({ columns: LISTED_COLUMNS, from, order: sql`customer_id desc` }, page.limit))
       .limit(page.limit + 1),
   );
 };

@@ -12,11 +12,11 @@ export const SIDE_COLUMNS = {
 } as const satisfies Record<Side, SQL>;
 
 /** `table`: a table with the columns provider, consumer, their platforms, and the environment. */
-type Sided = { readonly table: SQL; readonly environment: Environment | SQL<Environment> };
+type SidedTable = { readonly table: SQL; readonly environment: Environment | SQL<Environment> };
 
 /** The rows of one agent. `did` may be an expression. */
 export const agentRanges = (
-  { table, environment }: Sided,
+  { table, environment }: SidedTable,
   did: string | SQL,
   sides: readonly Side[],
   bounds: SQL | undefined,
@@ -27,7 +27,7 @@ export const agentRanges = (
   );
 
 /** Literal text, so that SQLite uses the partial indexes. */
-const AMONG = {
+const ACCOUNT_SIDES = {
   sold: sql`provider_platform_id <> consumer_platform_id and provider_platform_id`,
   bought: sql`provider_platform_id <> consumer_platform_id and consumer_platform_id`,
   within: sql`provider_platform_id = consumer_platform_id and provider_platform_id`,
@@ -53,9 +53,9 @@ export function accountRanges(
     return agentRanges(own, agent, role === undefined ? ["provider", "consumer"] : [role], bounds);
   }
   const among = [
-    ...(role === "consumer" ? [] : [AMONG.sold]),
-    ...(role === "provider" ? [] : [AMONG.bought]),
-    AMONG.within,
+    ...(role === "consumer" ? [] : [ACCOUNT_SIDES.sold]),
+    ...(role === "provider" ? [] : [ACCOUNT_SIDES.bought]),
+    ACCOUNT_SIDES.within,
   ];
   return among.map(
     (platform) =>

@@ -39,7 +39,7 @@ export const readOne = <Row>(query: Statement & { _: { result: Row[] } }): Read<
   read(query, (rows: Row[]) => rows[0] ?? null);
 
 /** Wraps a database to count the statements that are sent through it. */
-export function counted(db: Database): { readonly db: Database; readonly sent: () => number } {
+export function countStatements(db: Database): { readonly db: Database; readonly sent: () => number } {
   let sent = 0;
   const batch: Database["batch"] = (statements) => {
     sent += statements.length;
@@ -48,15 +48,15 @@ export function counted(db: Database): { readonly db: Database; readonly sent: (
   return { db: Object.create(db, { batch: { value: batch } }) as Database, sent: () => sent };
 }
 
-type Gathering = { readonly statements: readonly Statement[] } & PromiseWithResolvers<unknown[]>;
+type GatheredBatch = { readonly statements: readonly Statement[] } & PromiseWithResolvers<unknown[]>;
 
 /**
  * Wraps a database for readings that start at the same time, and sends their first batches as one. If that batch fails, it sends each of them alone,
  * so that one bad reading does not fail the others. The first batches must be safe to send twice.
  */
-export function gathered(db: Database): Database {
+export function gatherFirstReads(db: Database): Database {
   const send = (statements: readonly Statement[]) => db.batch(statements as [Statement]) as Promise<unknown[]>;
-  const first: Gathering[] = [];
+  const first: GatheredBatch[] = [];
   let isSent = false;
   const sendFirst = async () => {
     isSent = true;
@@ -82,7 +82,7 @@ export function gathered(db: Database): Database {
 }
 
 /** Puts a write inside a batch of reads, for rows that no decision depends on. */
-export const written = (statement: Statement): Read<null> => ({ statement, map: () => null });
+export const toWriteRead = (statement: Statement): Read<null> => ({ statement, map: () => null });
 
 /** Runs all reads in one batch: one trip, one consistent view. */
 export async function readBatch<R extends Reads>(db: Database, reads: R): Promise<ReadResults<R>> {
@@ -116,21 +116,21 @@ type Present<R> = { [K in keyof R as null extends R[K] ? never : K]: R[K] } & {
   [K in keyof R as null extends R[K] ? K : never]?: NonNullable<R[K]>;
 };
 /** Leaves out the reads that this call does not need. */
-export const present = <R extends Record<string, Read<unknown> | null>>(reads: R): Present<R> =>
+export const dropAbsentReads = <R extends Record<string, Read<unknown> | null>>(reads: R): Present<R> =>
   Object.fromEntries(Object.entries(reads).filter(([, query]) => query !== null)) as Present<R>;
 
 /**
  * The statement, and a guard that fails the whole batch when the statement changed no row. The guard reads no row: SQLite raises the error of
  * malformed JSON only in the branch taken.
  */
-export const mustChange = (db: Database, statement: Statement): Statement[] => [statement, changed(db, {})];
+export const mustChange = (db: Database, statement: Statement): Statement[] => [statement, guardChanged(db, {})];
 
 /** Fails the whole batch unless the condition holds at its place in the batch. */
 export const guard = (db: Database, condition: SQL) =>
   // Uses the query builder, because Drizzle cannot put a raw query with parameters into a batch.
   db.select({ kept: sql`json(case when ${condition} then '1' else 'guard' end)` }).from(sql`(select 1)`);
 
-const changed = compileOnce((db) => guard(db, sql`changes() > 0`));
+const guardChanged = compileOnce((db) => guard(db, sql`changes() > 0`));
 
 /** Runs one atomic batch. Throws Conflict when a guard or a unique key refused. */
 export async function commit(db: Database, statements: readonly Statement[]): Promise<void> {
@@ -157,7 +157,7 @@ type Aliased<T extends SQLiteTable> = { [K in keyof InferSelectModel<T>]: SQL.Al
  * Selects every column of a table under a prefixed name, for joins: a D1 batch answers rows as objects, so two columns of one name (`status` of the
  * agent and of its principal) would become one.
  */
-export function columnsOf<T extends SQLiteTable>(table: T, prefix: string): Aliased<T> {
+export function aliasColumns<T extends SQLiteTable>(table: T, prefix: string): Aliased<T> {
   const columns = Object.entries(getTableColumns(table)).map(([name, column]) => [
     name,
     sql`${column}`.mapWith(column).as(`${prefix}_${name}`),
@@ -166,14 +166,14 @@ export function columnsOf<T extends SQLiteTable>(table: T, prefix: string): Alia
 }
 
 /** Selects all columns of a row as one JSON array, because a query pays for each column of its result. */
-export const valuesOf = (table: SQLiteTable): SQL =>
+export const toValuesArray = (table: SQLiteTable): SQL =>
   sql`json_array(${sql.join(
     Object.values(getTableColumns(table)).map((column) => sql`${column}`),
     sql`, `,
   )})`;
 
-/** Decodes a row from the array of `valuesOf`. */
-export function rowFrom<T extends SQLiteTable>(table: T, values: readonly unknown[]): InferSelectModel<T> {
+/** Decodes a row from the array of `toValuesArray`. */
+export function decodeRow<T extends SQLiteTable>(table: T, values: readonly unknown[]): InferSelectModel<T> {
   const entries = Object.entries(getTableColumns(table)).map(([name, column], at) => {
     const value = values[at];
     return [name, value === null ? null : column.mapFromDriverValue(value)];

@@ -11,9 +11,9 @@ export type Timed<T> = T & { readonly clockOffsetMs: number };
 export type TimedFor<T> = T & { readonly clockOffsetMs: number | null };
 
 /** A row, and the platform whose sandbox clock rules it. */
-type Ruled = { readonly environment: SQLiteColumn; readonly platformId: SQLiteColumn };
+type RuledRow = { readonly environment: SQLiteColumn; readonly platformId: SQLiteColumn };
 /** A row with two sides, ruled by the clock of its consumer's platform. */
-type OfSides = {
+type SidedRow = {
   readonly environment: SQLiteColumn;
   readonly consumerPlatformId: SQLiteColumn;
   readonly providerPlatformId: SQLiteColumn;
@@ -23,29 +23,33 @@ type OfSides = {
 const isSandbox = (environment: SQLiteColumn): SQL => sql`${sql`${environment}`} = 'sandbox'`;
 const sandboxOffset = (platformId: SQLiteColumn): SQL =>
   sql`coalesce((select p.clock_offset_ms from platforms p where p.platform_id = ${sql`${platformId}`}), 0)`;
-const offsetOf = ({ environment, platformId }: Ruled): SQL =>
+const selectOffset = ({ environment, platformId }: RuledRow): SQL =>
   sql`case when ${isSandbox(environment)} then ${sandboxOffset(platformId)} else 0 end`;
-const consumersOf = ({ environment, consumerPlatformId: platformId }: OfSides): Ruled => ({ environment, platformId });
+const toConsumerRuled = ({ environment, consumerPlatformId: platformId }: SidedRow): RuledRow => ({
+  environment,
+  platformId,
+});
 
-export const clockOffsetOf = (row: Ruled): SQL.Aliased<number> => sql<number>`${offsetOf(row)}`.as("clock_offset_ms");
+export const clockOffsetOf = (row: RuledRow): SQL.Aliased<number> =>
+  sql<number>`${selectOffset(row)}`.as("clock_offset_ms");
 
-export const consumersOffsetOf = (row: OfSides): SQL.Aliased<number> => clockOffsetOf(consumersOf(row));
+export const consumersOffsetOf = (row: SidedRow): SQL.Aliased<number> => clockOffsetOf(toConsumerRuled(row));
 
 /** Does not read the platform's row if its agent is the caller. */
 export const consumersOffsetFor = (
   caller: string,
-  row: OfSides & { readonly consumerDid: SQLiteColumn },
+  row: SidedRow & { readonly consumerDid: SQLiteColumn },
 ): SQL.Aliased<number | null> =>
   sql<
     number | null
-  >`case when ${sql`${row.consumerDid}`} = ${caller} then null else ${offsetOf(consumersOf(row))} end`.as(
+  >`case when ${sql`${row.consumerDid}`} = ${caller} then null else ${selectOffset(toConsumerRuled(row))} end`.as(
     "clock_offset_ms",
   );
 
 /** The offset of the provider's platform; null if both sides have the same clock. */
-export type OfTwoClocks = { readonly providerOffsetMs: number | null };
+export type WithProviderOffset = { readonly providerOffsetMs: number | null };
 
-export const providersOffsetOf = (row: OfSides): SQL.Aliased<number | null> => {
+export const providersOffsetOf = (row: SidedRow): SQL.Aliased<number | null> => {
   const { environment, providerPlatformId, consumerPlatformId } = row;
   return sql<
     number | null
@@ -54,7 +58,7 @@ export const providersOffsetOf = (row: OfSides): SQL.Aliased<number | null> => {
 };
 
 /** How many milliseconds the clock of the provider's platform is ahead of the ruling clock. */
-export const apartOf = ({ clockOffsetMs, providerOffsetMs }: Timed<OfTwoClocks>): number =>
+export const clockDifference = ({ clockOffsetMs, providerOffsetMs }: Timed<WithProviderOffset>): number =>
   providerOffsetMs === null ? 0 : providerOffsetMs - clockOffsetMs;
 
 export const findClockOffset = (db: Database, platformId: string | SQL<string>): Read<number> =>

@@ -11,24 +11,24 @@ type PreparedQuery = { getQuery: () => { sql: string; params: unknown[] } };
 /** A query whose values are `sql.placeholder`s, given by name each time. */
 export const compileOnce = <Row, V extends Record<string, unknown>>(
   build: (db: Database) => Query<Row>,
-): ((db: Database, values: V) => Statement & { _: { result: Row[] } }) => compile(build);
+): ((db: Database, values: V) => Statement & { _: { result: Row[] } }) => compileStatement(build);
 
 /** Like `compileOnce`, but for a write. */
 export const compileWrite: <V extends Record<string, unknown>>(
   build: (db: Database) => Preparable,
-) => (db: Database, values: V) => Statement = (build) => compile(build);
+) => (db: Database, values: V) => Statement = (build) => compileStatement(build);
 
-function compile<Row, V extends Record<string, unknown>>(build: (db: Database) => Preparable) {
+function compileStatement<Row, V extends Record<string, unknown>>(build: (db: Database) => Preparable) {
   const compiled = new WeakMap<Database, PreparedQuery>();
   return (db: Database, values: V): Statement & { _: { result: Row[] } } => {
     const known = compiled.get(db) ?? build(db).prepare();
     compiled.set(db, known);
-    return fill(known, values);
+    return bindQuery(known, values);
   };
 }
 
 /** Turns the prepared query and its values into a statement of a batch. */
-function fill<Row>(known: PreparedQuery, values: Record<string, unknown>): Statement & { _: { result: Row[] } } {
+function bindQuery<Row>(known: PreparedQuery, values: Record<string, unknown>): Statement & { _: { result: Row[] } } {
   const { sql: text, params } = known.getQuery();
   const query = { sql: text, params: params.map((param) => bindValue(param, values)) };
   const filled = Object.create(known, { getQuery: { value: () => query } }) as PreparedQuery;
@@ -58,7 +58,7 @@ export function compileReads<R extends Record<string, Read<unknown>>>(
     const reads = compiled.get(db) ?? compile(db);
     compiled.set(db, reads);
     return Object.fromEntries(
-      reads.map(([name, { known, map }]) => [name, { statement: fill(known, { id }), map }]),
+      reads.map(([name, { known, map }]) => [name, { statement: bindQuery(known, { id }), map }]),
     ) as R;
   };
 }
@@ -80,10 +80,10 @@ export function compileInsert<T extends SQLiteTable>(
     const query =
       known.get(columns) ??
       into(db)
-        .values(placesOf(given) as never)
+        .values(toPlaceholders(given) as never)
         .prepare();
     known.set(columns, query);
-    return fill(query, row);
+    return bindQuery(query, row);
   };
 }
 
@@ -100,12 +100,13 @@ export function compileGiven<V extends Record<string, unknown>>(
     const known = compiled.get(db) ?? new Map<string, PreparedQuery>();
     compiled.set(db, known);
     const names = given.join();
-    const query = known.get(names) ?? build(db, placesOf(given) as V).prepare();
+    const query = known.get(names) ?? build(db, toPlaceholders(given) as V).prepare();
     known.set(names, query);
-    return fill(query, values);
+    return bindQuery(query, values);
   };
 }
 
-const placesOf = (names: readonly string[]) => Object.fromEntries(names.map((name) => [name, sql.placeholder(name)]));
+const toPlaceholders = (names: readonly string[]) =>
+  Object.fromEntries(names.map((name) => [name, sql.placeholder(name)]));
 
 export type RowOf<Q extends (...given: never[]) => { _: { result: unknown[] } }> = ReturnType<Q>["_"]["result"][number];

@@ -7,17 +7,19 @@ import { deflateRawSync, inflateRawSync } from "node:zlib";
 const [BEGIN, END] = ["\u0001", "\u0002"];
 /** JSON that is encoded as base64url begins with these characters. */
 const SEGMENT = /eyJ[\w-]+/g;
-const DECODED = new RegExp(`${BEGIN}([^${END}]*)${END}`, "g");
+const DECODED_SEGMENT = new RegExp(`${BEGIN}([^${END}]*)${END}`, "g");
 
-const encode = (text: string): string => Buffer.from(text).toString("base64url");
+const encodeSegment = (text: string): string => Buffer.from(text).toString("base64url");
 
-function decode(segment: string): string {
+function decodeSegment(segment: string): string {
   const text = Buffer.from(segment, "base64url").toString();
-  return encode(text) === segment && !text.includes(BEGIN) && !text.includes(END) ? `${BEGIN}${text}${END}` : segment;
+  return encodeSegment(text) === segment && !text.includes(BEGIN) && !text.includes(END)
+    ? `${BEGIN}${text}${END}`
+    : segment;
 }
 
 /** `json`: JSON text. */
-export const deflateJson = (json: string): Buffer => deflateRawSync(json.replace(SEGMENT, decode));
+export const deflateJson = (json: string): Buffer => deflateRawSync(json.replace(SEGMENT, decodeSegment));
 
 /** Reads bytes as D1 returns them, their hexadecimal digits, or the JSON text that earlier versions of the service stored. */
 export function inflateJson(stored: string | Uint8Array): string {
@@ -25,5 +27,5 @@ export function inflateJson(stored: string | Uint8Array): string {
   const bytes = typeof stored === "string" ? Buffer.from(stored, "hex") : Buffer.from(stored);
   return inflateRawSync(bytes)
     .toString()
-    .replace(DECODED, (_, text: string) => encode(text));
+    .replace(DECODED_SEGMENT, (_, text: string) => encodeSegment(text));
 }

@@ -5,7 +5,7 @@ import type { SQLiteTable } from "drizzle-orm/sqlite-core";
 import type { Position } from "../core/page.ts";
 
 /** How many rows of its ranges a page looks at, where further filters leave few of them. */
-export const SCANNED = 1_000;
+export const SCAN_LIMIT = 1_000;
 
 /** The column's name in the table. */
 const nameOf = (key: string): string => `"${key.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)}"`;
@@ -33,32 +33,33 @@ export type Ranges = {
   readonly order: SQL;
 };
 
-const merged = ({ columns, from, order }: Ranges, limit: SQL): SQL => {
+const mergeRanges = ({ columns, from, order }: Ranges, limit: SQL): SQL => {
   const names = sql.raw(Object.keys(columns).map(nameOf).join(", "));
   const each = from.map((range) => sql`select ${names} from ${range}`);
   return sql`${sql.join(each, sql` union all `)} order by ${order} limit ${limit}`;
 };
 
 /** The rows of a page without further filters, plus one extra row. */
-export const pageOf = (ranges: Ranges, limit: number): SQL => sql`(${merged(ranges, sql`${limit + 1}`)}) listed`;
+export const selectPage = (ranges: Ranges, limit: number): SQL =>
+  sql`(${mergeRanges(ranges, sql`${limit + 1}`)}) listed`;
 
 /**
  * The rows that a page with further filters looks at, then the last of them again with `beyond` 1. A page that fills up earlier never reads this
  * last row; a page that does not continues after it.
  */
-export const scanOf = (ranges: Ranges): SQL =>
-  sql`(select *, 0 as beyond from (${merged(ranges, sql`${SCANNED}`)}) union all
-    select *, 1 from (${merged(ranges, sql`1 offset ${SCANNED - 1}`)})) listed`;
+export const selectScan = (ranges: Ranges): SQL =>
+  sql`(select *, 0 as beyond from (${mergeRanges(ranges, sql`${SCAN_LIMIT}`)}) union all
+    select *, 1 from (${mergeRanges(ranges, sql`1 offset ${SCAN_LIMIT - 1}`)})) listed`;
 
-export const BEYOND = sql<number>`beyond`;
+export const IS_SCAN_END = sql<number>`beyond`;
 
 /** The condition of a page over a scan. */
-export const whereFits = (fits: SQL): SQL => sql`(beyond = 1 or ${fits})`;
+export const fitsOrEndsScan = (fits: SQL): SQL => sql`(beyond = 1 or ${fits})`;
 
 /** `end`: the row at which a scan ended before the page was full; null if no rows are left, or the page is full. */
-export type Found<Row> = { readonly rows: Row[]; readonly end: Row | null };
+export type FoundRows<Row> = { readonly rows: Row[]; readonly end: Row | null };
 
-export const foundOf = <Row extends { readonly beyond: number }>(rows: Row[]): Found<Row> => ({
+export const toFoundRows = <Row extends { readonly beyond: number }>(rows: Row[]): FoundRows<Row> => ({
   rows: rows.filter(({ beyond }) => beyond === 0),
   end: rows.find(({ beyond }) => beyond === 1) ?? null,
 });
@@ -69,7 +70,7 @@ export const limitWhile = (condition: SQL | undefined, limit: number): number =>
   (condition === undefined ? limit : sql`case when ${condition} then ${limit} else 0 end`) as number;
 
 /** The condition of the rows after a position, latest first; with `by`, only of rows up to that instant. */
-export const below = (at: SQL, id: SQL, after: Position | null, by?: number): SQL | undefined => {
+export const isBelow = (at: SQL, id: SQL, after: Position | null, by?: number): SQL | undefined => {
   // One bound instead of two: with two, SQLite would search by one of them and compare the other row by row.
   const last = by === undefined || (after !== null && after.at <= by) ? after : { at: by + 1, id: "" };
   return last === null ? undefined : sql`(${at}, ${id}) < (${last.at}, ${last.id})`;

@@ -13,7 +13,7 @@ export type Part = {
 };
 
 /** Returns no part without rows. The places are written out, because D1 counts what `json_each` yields as rows read. */
-export function inParts(rows: readonly unknown[]): Part[] {
+export function splitIntoParts(rows: readonly unknown[]): Part[] {
   const parts: string[][] = [];
   let size = PART_CHARS;
   for (const row of rows) {

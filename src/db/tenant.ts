@@ -11,7 +11,7 @@ export type Owner = { readonly platformId: string; readonly environment: Environ
 
 type Owned = { platformId: SQLiteColumn; environment: SQLiteColumn };
 
-export const within = (table: Owned, tenant: Tenant): SQL => {
+export const isOfTenant = (table: Owned, tenant: Tenant): SQL => {
   const both = and(eq(table.platformId, tenant.platformId), eq(table.environment, tenant.environment));
   if (!both) throw new Error("unreachable: two conditions are a condition");
   return both;

@@ -16,15 +16,15 @@ export const findChanges = (db: Database, environment: Environment, start: Start
     db
       .select()
       .from(directoryChanges)
-      .where(and(eq(of, environment), ...beginning(environment, start)))
+      .where(and(eq(of, environment), ...startsAt(environment, start)))
       .orderBy(asc(seq))
       .limit("read" in start ? limit + 1 : limit),
   );
 
-function beginning(environment: Environment, start: Start): SQL[] {
+function startsAt(environment: Environment, start: Start): SQL[] {
   if ("read" in start) return [gte(seq, start.read)];
   if ("behind" in start) return [gt(seq, start.behind)];
-  return [gt(seq, placeOf(environment, start.after)), gt(occurredAt, start.after)];
+  return [gt(seq, findSeqAt(environment, start.after)), gt(occurredAt, start.after)];
 }
 
 /** A job notes the instant and hash of the first record, and of every sixteenth record after it. */
@@ -35,7 +35,7 @@ export const NOTED_EACH = 16;
  * noted one, because instants rise with the numbers. A missing record leads to an earlier number, so the caller compares instants from there.
  * `known`: the number of an existing record that is not later.
  */
-export const placeOf = (environment: Environment, instant: number, known = sql`0`): SQL => {
+export const findSeqAt = (environment: Environment, instant: number, known = sql`0`): SQL => {
   const noted = sql`select h.seq as high, h.seq - ${NOTED_EACH} as low from directory_hashes h where h.environment = ${environment}`;
   const later = sql`select * from (${noted} and h.occurred_at > ${instant} order by h.occurred_at limit 1)`;
   const behind = sql`select coalesce((select max(seq) + 1 from directory_changes where environment = ${environment}), 0),

@@ -1,8 +1,8 @@
 // Reads the change feed (DIR-11, DIR-12). A reader resumes exactly where it stopped, or has to read the listing again: it never skips a gap.
-import { askedPage, type ManagementCall } from "../call.ts";
+import { type ManagementCall, readPage } from "../call.ts";
 import { fieldError, ServiceError, validationError } from "../core/errors.ts";
 import { CHANGE_RETENTION_DAYS, DAY_MS } from "../core/limits.ts";
-import { encodeCursor, listingOf, type Position } from "../core/page.ts";
+import { encodeCursor, hashListing, type Position } from "../core/page.ts";
 import type { ChangeRow } from "../db/tables/directory.ts";
 import { findChanges, findLastChange, findPruned, type Start } from "./change-store.ts";
 import { REAL_TIME } from "./list.ts";
@@ -11,14 +11,14 @@ import type { ChangeQuery } from "./schema.ts";
 import { toChangeView } from "./views.ts";
 
 /** The earliest instant of the records that the feed keeps. */
-export const firstKept = (now: number): number => now - CHANGE_RETENTION_DAYS * DAY_MS;
+export const keptFrom = (now: number): number => now - CHANGE_RETENTION_DAYS * DAY_MS;
 
 export async function listChanges(call: ManagementCall, query: ChangeQuery): Promise<ChangeList> {
   const { db, environment, deps } = call;
   if (query.since !== undefined && query.cursor !== undefined) await refuseBoth(call);
-  const { after, listing, limit } = await askedPage(call, query, listingOf("directory changes", [environment], {}));
+  const { after, listing, limit } = await readPage(call, query, hashListing("directory changes", [environment], {}));
   const now = deps.clock.now();
-  const start = startOf(query.since, after, now);
+  const start = toStart(query.since, after, now);
   const found = await call.read(
     {
       rows: findChanges(db, environment, start, limit),
@@ -33,28 +33,29 @@ export async function listChanges(call: ManagementCall, query: ChangeQuery): Pro
   const rows = (after !== null && found.rows[0]?.seq === after.at ? found.rows.slice(1) : found.rows).slice(0, limit);
   const [first, last] = [rows[0], rows.at(-1)];
   // Older records are gone, or about to be.
-  if (first && first.occurredAt < firstKept(now)) throw expired();
+  if (first && first.occurredAt < keptFrom(now)) throw cursorExpiredError();
   return {
     data: rows.map(toChangeView),
-    next_cursor: encodeCursor(listing, last ? positionOf(last) : (after ?? endOf(found.last, feed.end))),
+    next_cursor: encodeCursor(listing, last ? toFeedPosition(last) : (after ?? toEndPosition(found.last, feed.end))),
     has_more: last !== undefined && last.seq < feed.end,
   };
 }
 
 /** Where a reader resumes: the number of a record, and its instant, which identifies it. */
-const positionOf = ({ seq, occurredAt }: ChangeRow): Position => ({ at: seq, id: String(occurredAt) });
-const endOf = (last: ChangeRow | null, end: number): Position => (last ? positionOf(last) : { at: end, id: "" });
+const toFeedPosition = ({ seq, occurredAt }: ChangeRow): Position => ({ at: seq, id: String(occurredAt) });
+const toEndPosition = (last: ChangeRow | null, end: number): Position =>
+  last ? toFeedPosition(last) : { at: end, id: "" };
 
 /** Without a place, a page begins with the oldest record that is kept. */
-function startOf(since: ChangeQuery["since"], after: Position | null, now: number): Start {
+function toStart(since: ChangeQuery["since"], after: Position | null, now: number): Start {
   if (after !== null) return { read: after.at };
-  if (since === undefined) return { after: firstKept(now) - 1 };
+  if (since === undefined) return { after: keptFrom(now) - 1 };
   return "seq" in since ? { behind: since.seq } : { after: since.at };
 }
 
 // ---- Refusals ------------------------------------------------------------------------------------------------------------
 
-const expired = (): ServiceError => new ServiceError("cursor_expired");
+const cursorExpiredError = (): ServiceError => new ServiceError("cursor_expired");
 
 /** Refuses only after the credential was checked. */
 async function refuseBoth(call: ManagementCall): Promise<never> {
@@ -72,7 +73,7 @@ function refuseSince(
 ) {
   const future = "seq" in since ? since.seq > end : since.at > Math.max(now, last?.occurredAt ?? 0);
   if (future) throw validationError([fieldError("since", "invalid_value", "Must not be in the future.")]);
-  if ("seq" in since ? since.seq < prunedTo : since.at < firstKept(now)) throw expired();
+  if ("seq" in since ? since.seq < prunedTo : since.at < keptFrom(now)) throw cursorExpiredError();
 }
 
 /**
@@ -82,8 +83,8 @@ function refuseSince(
 function refuseLost({ at, id }: Position, rows: readonly ChangeRow[], { end, prunedTo }: Feed): void {
   const [first] = rows;
   if (first?.seq === at) {
-    if (id !== "" && id !== String(first.occurredAt)) throw expired();
+    if (id !== "" && id !== String(first.occurredAt)) throw cursorExpiredError();
     return;
   }
-  if (at !== prunedTo || at > end) throw expired();
+  if (at !== prunedTo || at > end) throw cursorExpiredError();
 }

@@ -6,14 +6,14 @@ import type { Environment } from "../core/vocabulary.ts";
 import { commit, readBatch } from "../db/batch.ts";
 import type { ChangeRow, EntryRow } from "../db/tables/directory.ts";
 import { findUnindexed, markIndexed } from "../journal/directory-store.ts";
-import { hashUnlessOthersDo, type RunningLog } from "../journal/running-log.ts";
-import { beginFeed, findFeed, findUnhashedChanges, moveFeed, noteHashes } from "./head-store.ts";
+import { hashLogOrYield, type RunningLog } from "../journal/running-log.ts";
+import { beginFeed, findFeed, findUnhashedChanges, moveFeed, recordHashes } from "./head-store.ts";
 import { addTerms, dropTerms } from "./term-store.ts";
 import { termsOfEntry } from "./terms.ts";
 import { toChangeView } from "./views.ts";
 
 export async function followDirectory(deps: Deps, environment: Environment): Promise<void> {
-  await hashUnlessOthersDo(deps, feedOf(environment));
+  await hashLogOrYield(deps, feedOf(environment));
   await indexEntries(deps, environment);
 }
 
@@ -26,7 +26,7 @@ export const feedOf = (environment: Environment): RunningLog<ChangeRow> => ({
   store: (db, { begins, from, to }, hashed) => [
     ...(begins ? [beginFeed(db, environment)] : []),
     ...moveFeed(db, environment, from, to),
-    ...noteHashes(db, environment, hashed),
+    ...recordHashes(db, environment, hashed),
   ],
 });
 

@@ -2,7 +2,7 @@
 import { and, asc, desc, eq, gte, sql } from "drizzle-orm";
 import type { Environment } from "../core/vocabulary.ts";
 import { type Database, mustChange, type Read, read, readAll, readOne, type Statement } from "../db/batch.ts";
-import { inParts } from "../db/parts.ts";
+import { splitIntoParts } from "../db/parts.ts";
 import {
   type ChangeRow,
   type DirectoryHeadRow,
@@ -12,9 +12,9 @@ import {
   directoryHeads,
   type FeedRow,
 } from "../db/tables/directory.ts";
-import { dropChanges } from "../journal/directory-store.ts";
+import { deleteChanges } from "../journal/directory-store.ts";
 import { FIRST_HASH } from "../protocol/running-hash.ts";
-import { NOTED_EACH, placeOf } from "./change-store.ts";
+import { findSeqAt, NOTED_EACH } from "./change-store.ts";
 
 export const findFeed = (db: Database, environment: Environment): Read<FeedRow | null> =>
   readOne(db.select().from(directoryFeeds).where(eq(directoryFeeds.environment, environment)));
@@ -56,13 +56,13 @@ export const findUnhashedChanges = (db: Database, environment: Environment, limi
       .limit(limit),
   );
 
-export const noteHashes = (
+export const recordHashes = (
   db: Database,
   environment: Environment,
   each: readonly { readonly row: ChangeRow; readonly hash: string }[],
 ): Statement[] => {
   const noted = each.filter(({ row }) => row.seq % NOTED_EACH === 1);
-  return inParts(noted.map(({ row, hash }) => [row.occurredAt, row.seq, hash])).map(({ rows }) =>
+  return splitIntoParts(noted.map(({ row, hash }) => [row.occurredAt, row.seq, hash])).map(({ rows }) =>
     db
       .insert(directoryHashes)
       .select(sql`select ${environment}, value ->> 0, value ->> 1, value ->> 2 from ${rows} where true`)
@@ -75,7 +75,7 @@ export const noteHashes = (
 };
 
 /** The instant of the first record that no head covers; null if all are covered. */
-export const findUnsigned = (db: Database, environment: Environment): Read<number | null> =>
+export const findUnsignedSince = (db: Database, environment: Environment): Read<number | null> =>
   read(
     db
       .select({ occurredAt: directoryChanges.occurredAt })
@@ -137,7 +137,7 @@ export const findPrunable = (
     db
       .select({
         first: sql<number>`first.seq`.as("first"),
-        last: sql<number>`min(first.seq + ${limit - 1}, ${placeOf(environment, before - 1, sql`first.seq`)})`.as(
+        last: sql<number>`min(first.seq + ${limit - 1}, ${findSeqAt(environment, before - 1, sql`first.seq`)})`.as(
           "last",
         ),
         oldest: sql<number>`first.occurred_at`.as("oldest"),
@@ -157,5 +157,5 @@ export const pruneChanges = (db: Database, environment: Environment, from: numbe
       .set({ prunedTo: to })
       .where(and(eq(directoryFeeds.environment, environment), eq(directoryFeeds.prunedTo, from))),
   ),
-  dropChanges(db, environment, to),
+  deleteChanges(db, environment, to),
 ];

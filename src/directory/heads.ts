@@ -1,7 +1,7 @@
 // Signs heads of the directory's feeds, in each minute in which something has changed, and reads them (DIR-14).
 import type { ManagementCall } from "../call.ts";
 import type { Deps } from "../context.ts";
-import { isBehind } from "../core/due.ts";
+import { isAfterPosition } from "../core/due.ts";
 import { ServiceError } from "../core/errors.ts";
 import { SECOND_MS } from "../core/limits.ts";
 import { ENVIRONMENTS, type Environment, isEnvironment } from "../core/vocabulary.ts";
@@ -10,7 +10,7 @@ import type { EachJob, Recorded } from "../jobs/job.ts";
 import { hashLog } from "../journal/running-log.ts";
 import { signDirectoryHead } from "../protocol/directory-head.ts";
 import { feedOf } from "./follow.ts";
-import { findFeed, findHead, findUnsigned, insertDirectoryHead } from "./head-store.ts";
+import { findFeed, findHead, findUnsignedSince, insertDirectoryHead } from "./head-store.ts";
 import { REAL_TIME } from "./list.ts";
 import type { DirectoryHead } from "./responses.ts";
 import type { HeadQuery } from "./schema.ts";
@@ -23,11 +23,13 @@ export const signDirectoryHeads: EachJob = {
   part: 1,
   find: async ({ db }, after) => {
     const { sandbox, production } = await readBatch(db, {
-      sandbox: findUnsigned(db, "sandbox"),
-      production: findUnsigned(db, "production"),
+      sandbox: findUnsignedSince(db, "sandbox"),
+      production: findUnsignedSince(db, "production"),
     });
     const since = { sandbox, production };
-    return ENVIRONMENTS.flatMap((id) => (since[id] === null ? [] : [{ at: since[id], id }])).filter(isBehind(after));
+    return ENVIRONMENTS.flatMap((id) => (since[id] === null ? [] : [{ at: since[id], id }])).filter(
+      isAfterPosition(after),
+    );
   },
   record: (deps, id) => (isEnvironment(id) ? signHead(deps, id) : Promise.resolve(false)),
 };

@@ -6,19 +6,19 @@ import type { DirectoryStatus, Environment, PrincipalStatus } from "../core/voca
 import { DIRECTORY_STATUSES } from "../core/vocabulary.ts";
 import { type Database, type Read, read, readOne } from "../db/batch.ts";
 import {
-  BEYOND,
   bareColumns,
-  type Found,
-  foundOf,
+  type FoundRows,
+  fitsOrEndsScan,
+  IS_SCAN_END,
   limitWhile,
-  pageOf,
   type Ranges,
-  scanOf,
-  whereFits,
+  selectPage,
+  selectScan,
+  toFoundRows,
 } from "../db/pages.ts";
 import { directoryEntries, type EntryRow } from "../db/tables/directory.ts";
-import { lastChange } from "../journal/directory-store.ts";
-import type { PrincipalStanding } from "../principals/standing.ts";
+import { lastChangeNumber } from "../journal/directory-store.ts";
+import type { StoredStatus } from "../principals/standing.ts";
 import { type Sought, termsOf } from "./terms.ts";
 
 export type Filter = Sought & {
@@ -29,7 +29,7 @@ export type Filter = Sought & {
 };
 
 /** The state on which a listing depends: while this is unchanged, so is the listing (DIR-10). */
-export type Mark = {
+export type ListingState = {
   /** The number of the environment's last change. */
   readonly seq: number;
   /** The latest end of an attestation that has passed but is not recorded, in epoch milliseconds; 0 if there is none. */
@@ -41,27 +41,27 @@ export type Mark = {
 };
 
 const { unindexed: _unindexed, terms: _terms, ...shown } = bareColumns(directoryEntries, "listed");
-type Shown = Omit<EntryRow, "unindexed" | "terms">;
+type ShownEntry = Omit<EntryRow, "unindexed" | "terms">;
 
 /** The columns of an entry's principal; nulls if the entry already follows its principal. */
-const standingOf = (principal: SQL | null) => ({
+const principalColumnsOf = (principal: SQL | null) => ({
   principalStatus: sql<PrincipalStatus | null>`${principal ? sql`${principal}.status` : sql`null`}`.as(
     "principal_status",
   ),
   attestationExpiresAt: sql<number | null>`${principal ? sql`${principal}.attestation_expires_at` : sql`null`}`.as(
     "principal_end",
   ),
-  accountStopped: sql<
-    PrincipalStanding["accountStopped"]
-  >`${principal ? sql`${principal}.account_stopped` : sql`null`}`.as("account_stopped"),
+  accountStopped: sql<StoredStatus["accountStopped"]>`${principal ? sql`${principal}.account_stopped` : sql`null`}`.as(
+    "account_stopped",
+  ),
 });
-type Standing = {
+type PrincipalColumns = {
   readonly principalStatus: PrincipalStatus | null;
   readonly attestationExpiresAt: number | null;
-  readonly accountStopped: PrincipalStanding["accountStopped"];
+  readonly accountStopped: StoredStatus["accountStopped"];
 };
 /** An entry, with its principal while entries may not follow theirs yet. */
-export type ListedEntry = Shown & Standing;
+export type ListedEntry = ShownEntry & PrincipalColumns;
 
 // ---- The state of the listing --------------------------------------------------------------------------------------------
 
@@ -73,15 +73,17 @@ const latestEnd = (environment: Environment, now: number): SQL =>
 
 /** Looks at this many cascades for one that suspends agents; if there are more, it assumes one. The equality reads nothing if there are none. */
 const LOOKED_AT = 20;
-const oldest = sql.raw(`(select "trigger" as cause from cascades where (started_at >= 0) = 1 limit ${LOOKED_AT})`);
-const SOME_STOPPING = sql`(exists (select 1 from ${oldest} where cause in ('principal_stops', 'principal_closes'))
-  or (select count(*) from ${oldest}) = ${sql.raw(String(LOOKED_AT))})`;
+const cascadesLookedAt = sql.raw(
+  `(select "trigger" as cause from cascades where (started_at >= 0) = 1 limit ${LOOKED_AT})`,
+);
+const SOME_STOPPING = sql`(exists (select 1 from ${cascadesLookedAt} where cause in ('principal_stops', 'principal_closes'))
+  or (select count(*) from ${cascadesLookedAt}) = ${sql.raw(String(LOOKED_AT))})`;
 
-export const findMark = (db: Database, environment: Environment, now: number): Read<Mark> =>
+export const findListingState = (db: Database, environment: Environment, now: number): Read<ListingState> =>
   read(
     db
       .select({
-        seq: sql<number>`${lastChange(environment)}`.as("seq"),
+        seq: sql<number>`${lastChangeNumber(environment)}`.as("seq"),
         ended: sql<number>`coalesce(${latestEnd(environment, now)}, 0)`.as("ended"),
         moving: sql<number>`${SOME_STOPPING}`.as("moving"),
         relisting: sql<number>`exists (select 1 from restatements where relisting = 1)`.as("relisting"),
@@ -103,7 +105,7 @@ const ORDER = sql`updated_at, did`;
 /** Sorts after every DID. */
 const LAST_DID = "~";
 
-const following = (environment: Environment, { updatedSince }: Filter, { after }: Place): SQL | undefined => {
+const isAfterPlace = (environment: Environment, { updatedSince }: Filter, { after }: Place): SQL | undefined => {
   const from = after ?? (updatedSince === undefined ? null : { at: updatedSince, id: LAST_DID });
   return and(
     sql`environment = ${environment}`,
@@ -113,13 +115,18 @@ const following = (environment: Environment, { updatedSince }: Filter, { after }
 };
 
 /** The entries of some statuses in the order of the listing: one page, or a scan of limited length. */
-const inOrder = (statuses: readonly DirectoryStatus[], own: SQL | undefined, all: boolean, limit: number): SQL => {
+const selectInOrder = (
+  statuses: readonly DirectoryStatus[],
+  own: SQL | undefined,
+  all: boolean,
+  limit: number,
+): SQL => {
   const from = statuses.map((one) => sql`directory_entries where ${and(own, sql`listed_as = ${one}`)}`);
   const ranges: Ranges = { columns: shown, order: ORDER, from };
-  return all ? pageOf(ranges, limit) : scanOf(ranges);
+  return all ? selectPage(ranges, limit) : selectScan(ranges);
 };
 
-const beyondOf = (all: boolean) => (all ? sql<number>`0`.as("beyond") : BEYOND);
+const beyondOf = (all: boolean) => (all ? sql<number>`0`.as("beyond") : IS_SCAN_END);
 
 type Judged = ListedEntry & { readonly beyond: number };
 
@@ -132,36 +139,37 @@ export function pageReads(
   environment: Environment,
   filter: Filter,
   place: Place,
-): { readonly plain: Read<Found<ListedEntry>>; readonly sought?: Read<ListedEntry[]> } {
+): { readonly plain: Read<FoundRows<ListedEntry>>; readonly sought?: Read<ListedEntry[]> } {
   const { limit } = place;
   const { status } = filter;
-  const own = following(environment, filter, place);
+  const own = isAfterPlace(environment, filter, place);
   const wanted = DIRECTORY_STATUSES.filter((one) => status === "all" || status === one);
   const fits = conditionsOf(filter);
   const terms = termsOf(environment, filter);
   const rare = terms.length === 0 ? undefined : isRare(environment, terms);
   const all = fits === undefined;
-  const given = giveWords(filter, terms);
+  const given = bindWords(filter, terms);
   const plain = db
-    .select({ given, ...shown, ...standingOf(null), beyond: beyondOf(all) })
-    .from(inOrder(wanted, own, all, limit))
-    .where(fits && whereFits(fits))
+    .select({ given, ...shown, ...principalColumnsOf(null), beyond: beyondOf(all) })
+    .from(selectInOrder(wanted, own, all, limit))
+    .where(fits && fitsOrEndsScan(fits))
     .limit(limitWhile(rare && sql`not ${rare}`, limit + 1));
-  if (!rare) return { plain: read(plain, foundOf<Judged>) };
+  if (!rare) return { plain: read(plain, toFoundRows<Judged>) };
   const sought = db
-    .select({ given, ...shown, ...standingOf(null) })
-    .from(byRarest(environment, terms, own))
+    .select({ given, ...shown, ...principalColumnsOf(null) })
+    .from(selectByRarestTerm(environment, terms, own))
     .where(and(fits, status === "all" ? undefined : sql`listed.listed_as = ${status}`))
     .limit(limitWhile(rare, RARE + UNINDEXED));
   // Sorted here, because the database reads rows that it sorts once more.
-  const first = (found: ListedEntry[]) => found.sort(byPlace).slice(0, limit + 1);
-  return { plain: read(plain, foundOf<Judged>), sought: read(sought, first) };
+  const first = (found: ListedEntry[]) => found.sort(compareByPlace).slice(0, limit + 1);
+  return { plain: read(plain, toFoundRows<Judged>), sought: read(sought, first) };
 }
 
-const byPlace = (a: ListedEntry, b: ListedEntry): number => a.updatedAt - b.updatedAt || (a.did < b.did ? -1 : 1);
+const compareByPlace = (a: ListedEntry, b: ListedEntry): number =>
+  a.updatedAt - b.updatedAt || (a.did < b.did ? -1 : 1);
 
 /** The statuses under which an entry may be listed, by its effective status: a principal can only make it worse. */
-const LISTED_BEFORE: Readonly<Record<DirectoryStatus | "all", readonly DirectoryStatus[]>> = {
+const LISTED_AS: Readonly<Record<DirectoryStatus | "all", readonly DirectoryStatus[]>> = {
   active: ["active"],
   suspended: ["active", "suspended"],
   revoked: DIRECTORY_STATUSES,
@@ -172,64 +180,64 @@ const LISTED_BEFORE: Readonly<Record<DirectoryStatus | "all", readonly Directory
  * Like `pageReads`, while some entries do not follow their principals yet: the principals are read with them. `now` is real time: an end on a moved
  * sandbox clock shows once it is recorded.
  */
-export function findStopped(
+export function findPageWithPrincipals(
   db: Database,
   environment: Environment,
   filter: Filter,
   now: number,
   place: Place,
-): Read<Found<ListedEntry>> {
+): Read<FoundRows<ListedEntry>> {
   const { status } = filter;
-  const fits = and(conditionsOf(filter), status === "all" ? undefined : sql`${listedAt(now)} = ${status}`);
+  const fits = and(conditionsOf(filter), status === "all" ? undefined : sql`${effectiveListing(now)} = ${status}`);
   const all = fits === undefined;
-  const source = inOrder(LISTED_BEFORE[status], following(environment, filter, place), all, place.limit);
+  const source = selectInOrder(LISTED_AS[status], isAfterPlace(environment, filter, place), all, place.limit);
   const rows = db
-    .select({ given: giveWords(filter), ...shown, ...standingOf(sql`p`), beyond: beyondOf(all) })
+    .select({ given: bindWords(filter), ...shown, ...principalColumnsOf(sql`p`), beyond: beyondOf(all) })
     // Joined one by one: `cross join` makes SQLite keep the order.
     .from(sql`${source} cross join principals p on p.principal_id = listed.principal_id`)
-    .where(fits && whereFits(fits))
+    .where(fits && fitsOrEndsScan(fits))
     .limit(place.limit + 1);
-  return read(rows, foundOf<Judged>);
+  return read(rows, toFoundRows<Judged>);
 }
 
 /** The effective status at an instant, as in `effectiveAgentStatus`. */
-const listedAt = (now: number): SQL => sql`case
+const effectiveListing = (now: number): SQL => sql`case
   when listed.listed_as = 'revoked' then 'revoked'
   when p.status = 'CLOSED' or p.account_stopped = 'CLOSED' then 'revoked'
   when listed.listed_as = 'suspended' or p.status <> 'ACTIVE' or p.account_stopped is not null or p.attestation_expires_at <= ${now} then 'suspended'
   else 'active' end`;
 
 // The words of a search are one parameter, because a statement has at most 100. It comes first in the text of the statement.
-type Given = "capabilities" | "markets" | "terms";
+type WordList = "capabilities" | "markets" | "terms";
 
 /** The first column of a statement that names words: it binds them, and its value is not used. */
-function giveWords({ capabilities, markets }: Filter, terms: readonly string[] = []): SQL.Aliased<number> {
+function bindWords({ capabilities, markets }: Filter, terms: readonly string[] = []): SQL.Aliased<number> {
   // A list is stored as JSON, and no word in it has a comma.
   const sought = (words: readonly string[]) => words.map((word) => `,${JSON.stringify(word)}`);
-  const words: Record<Given, readonly string[]> = {
+  const words: Record<WordList, readonly string[]> = {
     capabilities: sought(capabilities),
     markets: sought(markets),
     terms,
   };
   return sql<number>`${JSON.stringify(words)} is null`.as("given");
 }
-const wordAt = (list: Given, place: number): SQL => sql.raw(`(?1 ->> '$.${list}[${place}]')`);
+const wordAt = (list: WordList, place: number): SQL => sql.raw(`(?1 ->> '$.${list}[${place}]')`);
 
-const has = (list: "capabilities" | "markets", place: number): SQL =>
+const hasWord = (list: "capabilities" | "markets", place: number): SQL =>
   sql`instr(',' || substr(${sql.raw(`listed.${list}`)}, 2), ${wordAt(list, place)}) > 0`;
 
 /** Nests conditions as a tree of few levels, because SQLite limits the depth of an expression. */
-function allOf(conditions: readonly SQL[]): SQL | undefined {
+function joinConditions(conditions: readonly SQL[]): SQL | undefined {
   if (conditions.length < 3) return and(...conditions);
   const middle = conditions.length >> 1;
-  return sql`(${allOf(conditions.slice(0, middle))}) and (${allOf(conditions.slice(middle))})`;
+  return sql`(${joinConditions(conditions.slice(0, middle))}) and (${joinConditions(conditions.slice(middle))})`;
 }
 
 const conditionsOf = ({ capabilities, markets, economicRole, certTier, minRating }: Filter): SQL | undefined =>
   and(
-    allOf([
-      ...capabilities.map((_word, place) => has("capabilities", place)),
-      ...markets.map((_word, place) => has("markets", place)),
+    joinConditions([
+      ...capabilities.map((_word, place) => hasWord("capabilities", place)),
+      ...markets.map((_word, place) => hasWord("markets", place)),
     ]),
     economicRole === undefined ? undefined : sql`listed.economic_role = ${economicRole}`,
     certTier === undefined ? undefined : sql`listed.cert_tier = ${certTier}`,
@@ -250,19 +258,19 @@ const unindexedIn = (environment: Environment): SQL => sql.raw(`environment = '$
  * The rarest of the terms, which SQLite takes from the row of the minimum, and its number of entries, which may be 0. Literal values do not count
  * as rows read.
  */
-const counted = (terms: readonly string[]): SQL => {
+const countRarestTerm = (terms: readonly string[]): SQL => {
   const each = terms.map((_term, place) => sql`(${wordAt("terms", place)})`);
   return sql`(select w.column1 as term, min(coalesce((select entries from directory_term_counts c where c.term = w.column1), 0)) as entries
     from (values ${sql.join(each, sql`, `)}) w)`;
 };
 
 const isRare = (environment: Environment, terms: readonly string[]): SQL =>
-  sql`((select entries from ${counted(terms)}) <= ${sql.raw(`${RARE}`)} and
+  sql`((select entries from ${countRarestTerm(terms)}) <= ${sql.raw(`${RARE}`)} and
     (select count(*) from (select 1 from directory_entries where ${unindexedIn(environment)} limit ${sql.raw(`${UNINDEXED + 1}`)})) <= ${sql.raw(`${UNINDEXED}`)})`;
 
 /** The entries of the rarest term, and those whose terms are not written yet. */
-const byRarest = (environment: Environment, terms: readonly string[], own: SQL | undefined): SQL =>
-  sql`(select * from (select e.* from ${counted(terms)} r cross join directory_terms t on t.term = r.term
+const selectByRarestTerm = (environment: Environment, terms: readonly string[], own: SQL | undefined): SQL =>
+  sql`(select * from (select e.* from ${countRarestTerm(terms)} r cross join directory_terms t on t.term = r.term
       cross join directory_entries e on e.did = t.did and e.unindexed = 0) where ${own}
     union all
     select * from directory_entries indexed by directory_entries_unindexed where ${unindexedIn(environment)} and ${own}) listed`;
@@ -272,7 +280,7 @@ const byRarest = (environment: Environment, terms: readonly string[], own: SQL |
 export const findEntry = (db: Database, environment: Environment, did: string): Read<ListedEntry | null> =>
   readOne(
     db
-      .select({ ...shown, ...standingOf(sql`p`) })
+      .select({ ...shown, ...principalColumnsOf(sql`p`) })
       .from(sql`directory_entries listed cross join principals p on p.principal_id = listed.principal_id`)
       .where(sql`listed.did = ${did} and listed.environment = ${environment}`),
   );

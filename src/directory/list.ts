@@ -1,9 +1,9 @@
 // Reads the directory's listing, and one entry (DIR-7 to DIR-10).
-import { askedPage, type ManagementCall } from "../call.ts";
+import { type ManagementCall, readPage } from "../call.ts";
 import { ServiceError } from "../core/errors.ts";
-import { type Listing, listingOf, type Page, toPage } from "../core/page.ts";
+import { hashListing, type Listing, type Page, toPage } from "../core/page.ts";
 import { readBatch } from "../db/batch.ts";
-import { findEntry, findMark, findStopped, type Mark, pageReads } from "./list-store.ts";
+import { findEntry, findListingState, findPageWithPrincipals, type ListingState, pageReads } from "./list-store.ts";
 import type { DirectoryEntry } from "./responses.ts";
 import type { EntryQuery } from "./schema.ts";
 import { toEntryView } from "./views.ts";
@@ -23,17 +23,17 @@ export async function listDirectory(
   const { db, environment, deps } = call;
   const filter = filterOf(query);
   const { limit: _limit, cursor, ...named } = query;
-  const page = await askedPage(call, query, listingOf("directory", [environment], named));
-  const tag = listingOf("directory page", [environment, page.listing], { limit: page.limit, cursor });
+  const page = await readPage(call, query, hashListing("directory", [environment], named));
+  const tag = hashListing("directory page", [environment, page.listing], { limit: page.limit, cursor });
   const now = deps.clock.now();
-  const mark = findMark(db, environment, now);
+  const mark = findListingState(db, environment, now);
   if (known !== undefined) {
     const etag = tagOf((await call.read({ mark }, REAL_TIME)).mark, tag);
-    if (etag !== null && isKnown(etag, known)) return { etag, view: null };
+    if (etag !== null && matchesIfNoneMatch(etag, known)) return { etag, view: null };
   }
   const read = await call.read({ mark, ...pageReads(db, environment, filter, page) }, REAL_TIME);
-  const { rows, end } = isStopping(read.mark)
-    ? (await readBatch(db, { found: findStopped(db, environment, filter, now, page) })).found
+  const { rows, end } = mayNotFollowPrincipals(read.mark)
+    ? (await readBatch(db, { found: findPageWithPrincipals(db, environment, filter, now, page) })).found
     : { rows: [...read.plain.rows, ...(read.sought ?? [])], end: read.plain.end };
   const view = toPage(
     rows,
@@ -57,7 +57,7 @@ const filterOf = (query: EntryQuery) => ({
 });
 
 /** True if some entry may not follow its principal yet. */
-const isStopping = ({ ended, moving }: Mark): boolean => moving || ended > 0;
+const mayNotFollowPrincipals = ({ ended, moving }: ListingState): boolean => moving || ended > 0;
 
 export async function getDirectoryEntry(call: ManagementCall, did: string): Promise<DirectoryEntry> {
   // The instant of the read, not a later one: an end that passes meanwhile may have been renewed.
@@ -70,8 +70,8 @@ export async function getDirectoryEntry(call: ManagementCall, did: string): Prom
 // ---- Entity tags (DIR-10) ------------------------------------------------------------------------------------------------
 
 /** A weak tag of the last change, the last end that passed, and the query; null while a change still has to be written to entries. */
-const tagOf = ({ seq, ended, moving, relisting }: Mark, page: Listing): string | null =>
+const tagOf = ({ seq, ended, moving, relisting }: ListingState, page: Listing): string | null =>
   moving || relisting ? null : `W/"${seq}.${ended}.${page}"`;
 
-const isKnown = (etag: string, ifNoneMatch: string): boolean =>
+const matchesIfNoneMatch = (etag: string, ifNoneMatch: string): boolean =>
   ifNoneMatch.split(",").some((known) => known.trim().replace(/^(?!W\/)/, "W/") === etag);

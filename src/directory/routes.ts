@@ -1,5 +1,5 @@
 // Routes of the directory (DIR-7 to DIR-14).
-import { tagged } from "../http/answer.ts";
+import { toTagged } from "../http/answer.ts";
 import { route } from "../http/route.ts";
 import { agentParams } from "../identity/schema.ts";
 import { listChanges } from "./changes.ts";
@@ -20,7 +20,7 @@ export const directoryRoutes = [
     headers: ["if-none-match"],
     handle: async (call, { query, headers }) => {
       const { etag, view } = await listDirectory(call, query, headers["if-none-match"]);
-      return etag === null ? view : tagged(etag, view);
+      return etag === null ? view : toTagged(etag, view);
     },
   }),
   route({

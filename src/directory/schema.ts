@@ -12,7 +12,7 @@ export type EntryStatus = (typeof ENTRY_STATUSES)[number];
 const TOO_MANY = { params: { code: "too_long" }, message: `Must name at most ${DIRECTORY_TERMS_MAX} values.` };
 
 /** A comma-separated list, each word once. */
-const words = (form: RegExp, message: string) =>
+const commaSeparated = (form: RegExp, message: string) =>
   z
     .string()
     .max(6_000, { abort: true })
@@ -21,7 +21,7 @@ const words = (form: RegExp, message: string) =>
     .refine((list) => list.every((word) => form.test(word)), { params: { code: "invalid_format" }, message });
 
 /** A decimal in a query, written in digits: other texts that JavaScript reads as numbers are faults. */
-const decimal = (number: z.ZodNumber) =>
+const decimalInput = (number: z.ZodNumber) =>
   z.preprocess(
     (text) =>
       typeof text === "string" && /^-?\d{1,15}(\.\d{1,50})?$/.test(text) && isDouble(text) ? Number(text) : text,
@@ -31,13 +31,13 @@ const decimal = (number: z.ZodNumber) =>
 export const entryQuery = z.strictObject({
   ...pageQuery,
   economic_role: economicRole.optional(),
-  capabilities: words(/^.{1,100}$/su, "Must be names of capabilities, separated by commas.").optional(),
-  markets: words(
+  capabilities: commaSeparated(/^.{1,100}$/su, "Must be names of capabilities, separated by commas.").optional(),
+  markets: commaSeparated(
     /^[A-Z]{2,6}-[A-Z]{3,6}$/,
     "Must be codes of markets such as EU-USDC, separated by commas.",
   ).optional(),
   cert_tier: tier.optional(),
-  min_agent_rating: decimal(z.number().min(0).max(1)).optional(),
+  min_agent_rating: decimalInput(z.number().min(0).max(1)).optional(),
   status: z
     .enum([...DIRECTORY_STATUSES, "all"])
     .register(z.globalRegistry, { id: "DirectoryStatus" })

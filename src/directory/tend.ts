@@ -1,15 +1,15 @@
 // The directory's other jobs: write the terms of entries whose notification was lost (DIR-9), and prune records older than 30 days (DIR-12).
 import type { Deps } from "../context.ts";
-import { isBehind } from "../core/due.ts";
+import { isAfterPosition } from "../core/due.ts";
 import { ENVIRONMENTS, type Environment, isEnvironment } from "../core/vocabulary.ts";
 import { commit, readBatch } from "../db/batch.ts";
 import type { EachJob, Recorded } from "../jobs/job.ts";
 import { findUnindexed } from "../journal/directory-store.ts";
-import { firstKept } from "./changes.ts";
+import { keptFrom } from "./changes.ts";
 import { indexEntries } from "./follow.ts";
 import { findFeed, findPrunable, pruneChanges } from "./head-store.ts";
 
-const inEach =
+const forEnvironment =
   (record: (deps: Deps, environment: Environment) => Promise<Recorded>): EachJob["record"] =>
   (deps, id) =>
     isEnvironment(id) ? record(deps, id) : Promise.resolve(false);
@@ -25,10 +25,10 @@ export const indexDirectory: EachJob = {
     });
     const first = { sandbox: sandbox[0], production: production[0] };
     return ENVIRONMENTS.flatMap((id) => (first[id] === undefined ? [] : [{ at: first[id].updatedAt, id }])).filter(
-      isBehind(after),
+      isAfterPosition(after),
     );
   },
-  record: inEach(async (deps, environment) => ((await indexEntries(deps, environment)) ? "more" : true)),
+  record: forEnvironment(async (deps, environment) => ((await indexEntries(deps, environment)) ? "more" : true)),
 };
 
 /** Records per batch. */
@@ -39,23 +39,23 @@ export const pruneDirectory: EachJob = {
   name: "prune_directory",
   part: 1,
   find: async ({ db, clock }, after) => {
-    const before = firstKept(clock.now());
+    const before = keptFrom(clock.now());
     const { sandbox, production } = await readBatch(db, {
       sandbox: findPrunable(db, "sandbox", before, 1),
       production: findPrunable(db, "production", before, 1),
     });
     const first = { sandbox, production };
     return ENVIRONMENTS.flatMap((id) => (first[id] === null ? [] : [{ at: first[id].oldest, id }])).filter(
-      isBehind(after),
+      isAfterPosition(after),
     );
   },
-  record: inEach(prune),
+  record: forEnvironment(pruneFeed),
 };
 
-async function prune({ db, clock }: Deps, environment: Environment): Promise<Recorded> {
+async function pruneFeed({ db, clock }: Deps, environment: Environment): Promise<Recorded> {
   const { feed, old } = await readBatch(db, {
     feed: findFeed(db, environment),
-    old: findPrunable(db, environment, firstKept(clock.now()), SLICE),
+    old: findPrunable(db, environment, keptFrom(clock.now()), SLICE),
   });
   // Records are pruned only when a head covers them.
   if (!feed || !old || old.last > feed.headSeq) return false;

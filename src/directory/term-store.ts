@@ -1,12 +1,12 @@
 // Store of the terms by which entries are found (DIR-9), and of the number of entries that have each.
 import { and, eq, sql } from "drizzle-orm";
 import type { Database, Statement } from "../db/batch.ts";
-import { inParts } from "../db/parts.ts";
+import { splitIntoParts } from "../db/parts.ts";
 import { directoryTermCounts, directoryTerms } from "../db/tables/directory.ts";
 
 /** One statement writes all terms, and one their counts. */
 export function addTerms(db: Database, did: string, terms: readonly string[]): Statement[] {
-  const rows = inParts(terms.map((term) => [term]));
+  const rows = splitIntoParts(terms.map((term) => [term]));
   return [
     ...rows.map((part) => db.insert(directoryTerms).select(sql`select value ->> 0, ${did} from ${part.rows}`)),
     ...rows.map((part) =>
@@ -22,7 +22,7 @@ export function addTerms(db: Database, did: string, terms: readonly string[]): S
 }
 
 export const dropTerms = (db: Database, did: string, terms: readonly string[]): Statement[] =>
-  inParts(terms.map((term) => [term])).flatMap(({ rows }) => {
+  splitIntoParts(terms.map((term) => [term])).flatMap(({ rows }) => {
     const gone = sql`(select value ->> 0 from ${rows})`;
     return [
       db.delete(directoryTerms).where(and(sql`${directoryTerms.term} in ${gone}`, eq(directoryTerms.did, did))),

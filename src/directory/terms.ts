@@ -9,17 +9,17 @@ export type Sought = {
   readonly certTier?: string | undefined;
 };
 
-const of = (environment: Environment, kind: string) => (value: string) => `${environment} ${kind} ${value}`;
+const toTerm = (environment: Environment, kind: string) => (value: string) => `${environment} ${kind} ${value}`;
 
 export const termsOf = (
   environment: Environment,
   { capabilities, markets, economicRole, certTier }: Sought,
 ): readonly string[] => [
-  ...capabilities.map(of(environment, "capability")),
-  ...markets.map(of(environment, "market")),
-  ...(economicRole === undefined ? [] : [of(environment, "role")(economicRole)]),
-  ...(certTier === undefined ? [] : [of(environment, "tier")(certTier)]),
+  ...capabilities.map(toTerm(environment, "capability")),
+  ...markets.map(toTerm(environment, "market")),
+  ...(economicRole === undefined ? [] : [toTerm(environment, "role")(economicRole)]),
+  ...(certTier === undefined ? [] : [toTerm(environment, "tier")(certTier)]),
 ];
 
-type Known = Pick<EntryRow, "environment" | keyof Sought>;
-export const termsOfEntry = (entry: Known): readonly string[] => termsOf(entry.environment, entry);
+type IndexedEntry = Pick<EntryRow, "environment" | keyof Sought>;
+export const termsOfEntry = (entry: IndexedEntry): readonly string[] => termsOf(entry.environment, entry);

@@ -2,7 +2,7 @@
 // or withdraws, and either escalates. An agent or its platform acts.
 
 import { type Precheck, precheck } from "../call.ts";
-import { networkNamed } from "../chain/networks.ts";
+import { requireNetwork } from "../chain/networks.ts";
 import { fieldError, ServiceError, validationError } from "../core/errors.ts";
 import { DISPUTE_MESSAGES_MAX } from "../core/limits.ts";
 import { move, tryMove } from "../core/machine.ts";
@@ -12,19 +12,19 @@ import type { ReadResults, Statement } from "../db/batch.ts";
 import type { DisputeRow } from "../db/tables/disputes.ts";
 import { recordEventForParties } from "../journal/events.ts";
 import { retryUnderLocks } from "../objects/locks.ts";
-import { escalated } from "./deadlines.ts";
+import { recordEscalation } from "./deadlines.ts";
 import { type Ending, type EndingFacts, endDispute, endingReads } from "./end.ts";
 import {
   type Caller,
-  CLOCK,
+  CONSUMER_CLOCK,
   noteAct,
-  ownNow,
+  nowOfCaller,
   type PartyCall,
   readAs,
   refuseOtherSide,
   refuseStranger,
 } from "./parties.ts";
-import { nudgeReserve } from "./reserve.ts";
+import { queueReserve } from "./reserve.ts";
 import type { DisputeView, ResponseInput } from "./schema.ts";
 import { type DisputeTrigger, disputeMachine, effectiveDispute } from "./states.ts";
 import { findDispute, insertMessage, moveDispute } from "./store.ts";
@@ -43,9 +43,9 @@ const WITHDRAW: Act = { trigger: "withdraw", side: "consumer", action: "dispute.
 const ESCALATE: Act = { trigger: "escalate", side: null, action: "dispute.escalated" };
 
 export const respond = (call: PartyCall, disputeId: string, input: ResponseInput): Promise<DisputeView> =>
-  actOn(call, disputeId, RESPOND, readAlone, (before) => {
+  actOn(call, disputeId, RESPOND, readDisputeAlone, (before) => {
     const { now, deps } = call;
-    const offer = offerOf(call, before, input);
+    const offer = parseOffer(call, before, input);
     if (before.messages >= DISPUTE_MESSAGES_MAX)
       throw new ServiceError("invalid_status", {
         message: `A dispute can have at most ${DISPUTE_MESSAGES_MAX} answers.`,
@@ -57,17 +57,17 @@ export const respond = (call: PartyCall, disputeId: string, input: ResponseInput
       ...(offer !== null && { offer }),
     };
     const message = { disputeId, number, message: input.message, offer, sentAt: now };
-    return updated(call, before, set, [insertMessage(deps.db, message)]);
+    return recordUpdate(call, before, set, [insertMessage(deps.db, message)]);
   });
 
 /** An offer only rises: a consumer that accepts the offer it has seen never gets less. */
-function offerOf(
+function parseOffer(
   { deps }: PartyCall,
   { network, disputed, offer }: DisputeRow,
   { offer_amount: offered }: ResponseInput,
 ) {
   if (offered === undefined || offered === null) return null;
-  const parsed = parseAmount(offered, networkNamed(deps.config.networks, network).decimals);
+  const parsed = parseAmount(offered, requireNetwork(deps.config.networks, network).decimals);
   if (!parsed.ok) throw validationError([fieldError("offer_amount", parsed.fault)]);
   if (parsed.units === 0) throw validationError([fieldError("offer_amount", "too_small")]);
   if (offer !== null && parsed.units < offer)
@@ -78,10 +78,10 @@ function offerOf(
 
 /** The provider pays the last offer from its own wallet. */
 export const accept = (call: PartyCall, disputeId: string): Promise<DisputeView> =>
-  actOn(call, disputeId, ACCEPT, readWhole, (before, facts) => {
+  actOn(call, disputeId, ACCEPT, readWithEnding, (before, facts) => {
     if (before.offer === null)
       throw new ServiceError("invalid_status", { message: "The provider has not made an offer." });
-    return ended(call, facts, before, "accept", {
+    return recordEnding(call, facts, before, "accept", {
       resolution: "settled",
       refund: before.offer,
       from: "provider",
@@ -91,8 +91,8 @@ export const accept = (call: PartyCall, disputeId: string): Promise<DisputeView>
 
 /** The provider pays the whole disputed amount from its own wallet. */
 export const concede = (call: PartyCall, disputeId: string): Promise<DisputeView> =>
-  actOn(call, disputeId, CONCEDE, readWhole, (before, facts) =>
-    ended(call, facts, before, "concede", {
+  actOn(call, disputeId, CONCEDE, readWithEnding, (before, facts) =>
+    recordEnding(call, facts, before, "concede", {
       resolution: "upheld",
       refund: before.disputed,
       from: "provider",
@@ -101,16 +101,21 @@ export const concede = (call: PartyCall, disputeId: string): Promise<DisputeView
   );
 
 export const withdraw = (call: PartyCall, disputeId: string): Promise<DisputeView> =>
-  actOn(call, disputeId, WITHDRAW, readWhole, (before, facts) =>
-    ended(call, facts, before, "withdraw", { resolution: "withdrawn", refund: 0, from: null, endedBy: "consumer" }),
+  actOn(call, disputeId, WITHDRAW, readWithEnding, (before, facts) =>
+    recordEnding(call, facts, before, "withdraw", {
+      resolution: "withdrawn",
+      refund: 0,
+      from: null,
+      endedBy: "consumer",
+    }),
   );
 
 /** Moves a dispute to the arbiter before the parties' seven days are over, once the provider has answered. */
 export const escalate = (call: PartyCall, disputeId: string): Promise<DisputeView> =>
-  actOn(call, disputeId, ESCALATE, readAlone, (before) => {
+  actOn(call, disputeId, ESCALATE, readDisputeAlone, (before) => {
     if (before.respondedAt === null)
       throw new ServiceError("invalid_status", { message: "The provider has not answered yet." });
-    return escalated(call.deps, before, "escalate", call.now, call.now);
+    return recordEscalation(call.deps, before, "escalate", call.now, call.now);
   });
 
 // ---- Shared ----------------------------------------------------------------------------------------------------------------
@@ -121,8 +126,10 @@ type Found = ReadResults<{ found: ReturnType<typeof findDispute> }>;
 type Reading<F> = (call: PartyCall, disputeId: string) => Promise<F & { caller: Caller }>;
 
 /** Also reads the task, the ratings and the escrow, which an end changes. */
-const readWhole: Reading<EndingFacts> = (call, disputeId) => readAs(call, endingReads(call.db, disputeId), CLOCK);
-const readAlone: Reading<Found> = (call, disputeId) => readAs(call, { found: findDispute(call.db, disputeId) }, CLOCK);
+const readWithEnding: Reading<EndingFacts> = (call, disputeId) =>
+  readAs(call, endingReads(call.db, disputeId), CONSUMER_CLOCK);
+const readDisputeAlone: Reading<Found> = (call, disputeId) =>
+  readAs(call, { found: findDispute(call.db, disputeId) }, CONSUMER_CLOCK);
 
 async function actOn<F extends Found>(
   call: PartyCall,
@@ -140,23 +147,23 @@ async function actOn<F extends Found>(
     else refuseOtherSide(call, caller, before, side);
     touches([before.providerDid, before.consumerDid]);
     const present = effectiveDispute(before, call.now);
-    if (!tryMove(disputeMachine, present.status, trigger).ok) throw refused(present);
+    if (!tryMove(disputeMachine, present.status, trigger).ok) throw actRefusal(present);
     const outcome = decide(before, facts);
-    const noted = noteAct(call, caller, ownNow(call, caller, found), { action, disputeId });
+    const noted = noteAct(call, caller, nowOfCaller(call, caller, found), { action, disputeId });
     await call.commit([...outcome.statements, ...noted], outcome.view);
     return outcome;
   });
-  if (done.row.status === "resolved") call.background(nudgeReserve(call.deps, done.row));
+  if (done.row.status === "resolved") call.background(queueReserve(call.deps, done.row));
   return done.view;
 }
 
-const refused = ({ status, resolution }: DisputeRow): ServiceError =>
+const actRefusal = ({ status, resolution }: DisputeRow): ServiceError =>
   new ServiceError("invalid_status", {
     message: `The dispute is in ${status}, which does not permit this.`,
     detail: { status, ...(resolution !== null && { resolution }) },
   });
 
-function updated({ deps, now }: PartyCall, before: DisputeRow, set: Partial<DisputeRow>, more: Statement[]): Done {
+function recordUpdate({ deps, now }: PartyCall, before: DisputeRow, set: Partial<DisputeRow>, more: Statement[]): Done {
   const row = { ...before, ...set };
   const view = toDisputeView(deps.config, row, now);
   return {
@@ -170,7 +177,7 @@ function updated({ deps, now }: PartyCall, before: DisputeRow, set: Partial<Disp
   };
 }
 
-const ended = (
+const recordEnding = (
   { deps, now }: PartyCall,
   facts: EndingFacts,
   before: DisputeRow,

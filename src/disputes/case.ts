@@ -8,7 +8,7 @@ import { toTransactionView } from "../facilitation/views.ts";
 import { findIntent } from "../intents/store.ts";
 import { toIntentView } from "../payments/views.ts";
 import { ratingMethod } from "../ratings/method.ts";
-import { ratingAt } from "../ratings/signals.ts";
+import { ratingFromRow } from "../ratings/signals.ts";
 import { findRatedAgent } from "../ratings/store.ts";
 import { toTaskView } from "../tasks/views.ts";
 import type { DisputeCase } from "./responses.ts";
@@ -34,7 +34,7 @@ export async function getDisputeCase(call: OperatorCall, disputeId: string): Pro
   const now = deps.clock.now() + found.clockOffsetMs;
   const rating = ({ clockOffsetMs, ...agent }: typeof provider) =>
     agent.environment === dispute.environment
-      ? ratingAt(agent, ratingMethod(deps.env, agent.environment), deps.clock.now() + clockOffsetMs)
+      ? ratingFromRow(agent, ratingMethod(deps.env, agent.environment), deps.clock.now() + clockOffsetMs)
       : null;
   const { payer, refundTo } = about.transaction;
   const walletOf = (address: string) => {

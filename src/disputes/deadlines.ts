@@ -3,7 +3,7 @@
 import { findOperation } from "../chain/store.ts";
 import { commitAll } from "../commit.ts";
 import type { Deps } from "../context.ts";
-import { FIRST } from "../core/due.ts";
+import { BEFORE_FIRST_DUE } from "../core/due.ts";
 import { CHAIN_LOOK_MS, MINUTE_MS } from "../core/limits.ts";
 import { move } from "../core/machine.ts";
 import { type Database, readBatch, type Statement } from "../db/batch.ts";
@@ -11,17 +11,31 @@ import type { Timed } from "../db/clock.ts";
 import { compileReads } from "../db/compiled.ts";
 import type { OperationRow } from "../db/tables/chain.ts";
 import type { DisputeRow } from "../db/tables/disputes.ts";
-import type { EachJob, SetRecorded } from "../jobs/job.ts";
+import type { EachJob, SetResult } from "../jobs/job.ts";
 import { type Alert, raiseAlert } from "../journal/alerts.ts";
 import { recordEventForParties } from "../journal/events.ts";
 import { retryUnderLocks } from "../objects/locks.ts";
 import { autoConfirmTasks } from "../tasks/auto-confirm.ts";
-import { applyClaim, applyEffect, uncounted } from "./effects.ts";
-import { awaitRefundOf, countedOf, type EndingFacts, endingReads, foundIn, offsetOf } from "./end.ts";
-import { nudgeReserve } from "./reserve.ts";
+import { applyClaim, applyEffect, reverseCounts } from "./effects.ts";
+import {
+  awaitDisputeRefund,
+  clockOffsetIn,
+  countsOfResolution,
+  type EndingFacts,
+  endingReads,
+  sellerInFacts,
+} from "./end.ts";
+import { queueReserve } from "./reserve.ts";
 import type { DisputeView } from "./schema.ts";
 import { arbitrationDue, disputeMachine, refundDue } from "./states.ts";
-import { findDisputes, findDueDisputes, findRefundSight, moveDispute, noteRefund, type RefundSight } from "./store.ts";
+import {
+  findDisputes,
+  findDueDisputes,
+  findRefundSight,
+  moveDispute,
+  type RefundSight,
+  updateRefund,
+} from "./store.ts";
 import { toDisputeView } from "./views.ts";
 
 export const endDisputeDays: EachJob = {
@@ -31,7 +45,7 @@ export const endDisputeDays: EachJob = {
   part: 10,
   find: async (deps, after, limit) => {
     const { due } = await readBatch(deps.db, {
-      due: findDueDisputes(deps.db, deps.clock.now(), after ?? FIRST, limit),
+      due: findDueDisputes(deps.db, deps.clock.now(), after ?? BEFORE_FIRST_DUE, limit),
     });
     return due;
   },
@@ -40,7 +54,7 @@ export const endDisputeDays: EachJob = {
 };
 
 /** Escalates all disputes whose parties' days are over, in one batch. Other deadlines have more consequences and are recorded alone. */
-async function escalateSet(deps: Deps, disputeIds: readonly string[]): Promise<SetRecorded> {
+async function escalateSet(deps: Deps, disputeIds: readonly string[]): Promise<SetResult> {
   const { db, clock } = deps;
   const found = await readBatch(db, readSeveral(db, JSON.stringify(disputeIds)));
   const nowOf = ({ clockOffsetMs }: Timed<DisputeRow>) => clock.now() + clockOffsetMs;
@@ -48,7 +62,7 @@ async function escalateSet(deps: Deps, disputeIds: readonly string[]): Promise<S
   const ended = due.filter((one) => !one.takenAway && hasOnlyDaysEnded(one, nowOf(one)));
   const statements = ended.flatMap(({ clockOffsetMs, takenAway, ...before }) => {
     const now = clock.now() + clockOffsetMs;
-    return escalated(deps, before, "days_end", before.answersUntil, now).statements;
+    return recordEscalation(deps, before, "days_end", before.answersUntil, now).statements;
   });
   if (statements.length > 0) await commitAll(deps, statements);
   const others = due.filter((one) => !ended.includes(one)).map(({ disputeId }) => disputeId);
@@ -61,10 +75,10 @@ const hasOnlyDaysEnded = ({ status, answersUntil }: DisputeRow, now: number): bo
 const readSeveral = compileReads((db, disputeIds) => ({ disputes: findDisputes(db, disputeIds) }));
 
 /** A deadline may lead to another one that has passed too. */
-const STEPS = 4;
+const DEADLINES_IN_A_RUN = 4;
 
 async function recordAll(deps: Deps, disputeId: string): Promise<boolean> {
-  for (let step = 0; step < STEPS; step++) if (!(await recordOne(deps, disputeId))) return step > 0;
+  for (let step = 0; step < DEADLINES_IN_A_RUN; step++) if (!(await recordOne(deps, disputeId))) return step > 0;
   return true;
 }
 
@@ -73,21 +87,21 @@ async function recordOne(deps: Deps, disputeId: string): Promise<boolean> {
   const done = await retryUnderLocks(deps.env, async (touches) => {
     const facts = await readBatch(db, endingReads(db, disputeId));
     const before = facts.found?.dispute;
-    const now = deps.clock.now() + offsetOf(facts);
+    const now = deps.clock.now() + clockOffsetIn(facts);
     if (!before || before.dueAt === null || now < before.dueAt) return null;
     touches([before.providerDid, before.consumerDid]);
-    if (isTakenAway(facts)) return nothingDue(deps, before);
+    if (isSettlementReversed(facts)) return clearDueAt(deps, before);
     if (before.status !== "resolved")
-      return before.status === "arbitration" ? overdue(deps, before) : days(deps, before, now);
-    if (before.resolution === "withdrawn") return resumed(deps, before);
-    return refundDecided(deps, facts, before, now);
+      return before.status === "arbitration" ? recordOverdueArbiter(deps, before) : recordDaysEnd(deps, before, now);
+    if (before.resolution === "withdrawn") return recordResumedWindow(deps, before);
+    return recordRefundDeadline(deps, facts, before, now);
   });
-  if (done) await nudgeReserve(deps, done);
+  if (done) await queueReserve(deps, done);
   return done !== null;
 }
 
-async function days(deps: Deps, before: DisputeRow, now: number): Promise<DisputeRow> {
-  const { statements, row } = escalated(deps, before, "days_end", before.answersUntil, now);
+async function recordDaysEnd(deps: Deps, before: DisputeRow, now: number): Promise<DisputeRow> {
+  const { statements, row } = recordEscalation(deps, before, "days_end", before.answersUntil, now);
   await commitAll(deps, statements);
   return row;
 }
@@ -95,7 +109,7 @@ async function days(deps: Deps, before: DisputeRow, now: number): Promise<Disput
 type Escalated = { readonly statements: Statement[]; readonly row: DisputeRow; readonly view: DisputeView };
 
 /** `at`: the deadline from which the arbiter's 14 days count, however late it is recorded. */
-export function escalated(
+export function recordEscalation(
   deps: Deps,
   before: DisputeRow,
   trigger: "escalate" | "days_end",
@@ -125,7 +139,7 @@ const alertOperator = (db: Database, { disputeId, environment, consumerPlatformI
   });
 
 /** Alerts the operator. The dispute stays in arbitration. */
-async function overdue(deps: Deps, before: DisputeRow): Promise<DisputeRow> {
+async function recordOverdueArbiter(deps: Deps, before: DisputeRow): Promise<DisputeRow> {
   const { db } = deps;
   const { disputeId, environment } = before;
   const late: Alert = {
@@ -135,28 +149,28 @@ async function overdue(deps: Deps, before: DisputeRow): Promise<DisputeRow> {
   };
   // A sandbox's clock may jump past the arbiter's 14 days at once, so only production alerts.
   const alerts = environment === "production" ? [raiseAlert(db, late)] : [];
-  await commitAll(deps, [...noteRefund(db, before, { dueAt: null }), ...alerts]);
+  await commitAll(deps, [...updateRefund(db, before, { dueAt: null }), ...alerts]);
   return before;
 }
 
 /** A dispute ends without a decision if a reorg removed its settlement (FAC-18). */
-export const isTakenAway = ({ task }: Pick<EndingFacts, "task">): boolean =>
+export const isSettlementReversed = ({ task }: Pick<EndingFacts, "task">): boolean =>
   task !== null && task.transaction.reversedAt !== null;
 
-async function nothingDue(deps: Deps, before: DisputeRow): Promise<DisputeRow> {
-  await commitAll(deps, noteRefund(deps.db, before, { dueAt: null }));
+async function clearDueAt(deps: Deps, before: DisputeRow): Promise<DisputeRow> {
+  await commitAll(deps, updateRefund(deps.db, before, { dueAt: null }));
   return before;
 }
 
 /** The rest of the task's window is over as well. */
-async function resumed(deps: Deps, before: DisputeRow): Promise<DisputeRow> {
+async function recordResumedWindow(deps: Deps, before: DisputeRow): Promise<DisputeRow> {
   await autoConfirmTasks.record(deps, before.taskId);
-  return nothingDue(deps, before);
+  return clearDueAt(deps, before);
 }
 
 // ---- A refund that the provider pays itself --------------------------------------------------------------------------------
 
-async function refundDecided(
+async function recordRefundDeadline(
   deps: Deps,
   facts: EndingFacts,
   before: DisputeRow,
@@ -164,7 +178,7 @@ async function refundDecided(
 ): Promise<DisputeRow | null> {
   const { db } = deps;
   if (before.refundFrom !== "provider" || before.resolvedAt === null) {
-    await commitAll(deps, noteRefund(db, before, { dueAt: null }));
+    await commitAll(deps, updateRefund(db, before, { dueAt: null }));
     return null;
   }
   const { network, settlementKey, disputeId } = before;
@@ -178,40 +192,46 @@ async function refundDecided(
     // If a refund from before the filing is booked after the end, it does not count towards the awaited refund.
     const row = { ...before, refundedBefore: earlier };
     await commitAll(deps, [
-      ...noteRefund(db, before, { refundedBefore: earlier }),
-      awaitRefundOf(deps, row, due - offsetOf(facts)),
+      ...updateRefund(db, before, { refundedBefore: earlier }),
+      awaitDisputeRefund(deps, row, due - clockOffsetIn(facts)),
     ]);
     return row;
   }
-  if (operation?.status === "done") return paid(deps, facts, before, now);
-  if (now >= due && isUnpaid(operation, sight, due, offsetOf(facts))) return reopened(deps, facts, before, now);
+  if (operation?.status === "done") return recordPaidRefund(deps, facts, before, now);
+  if (now >= due && isRefundUnpaid(operation, sight, due, clockOffsetIn(facts)))
+    return reopenArbitration(deps, facts, before, now);
   // It is not known yet which refunds the chain had at the deadline.
   const dueAt = now < due ? due : now + MINUTE_MS;
   if (before.refundStatus !== "paid") {
-    await commitAll(deps, noteRefund(db, before, { dueAt }));
+    await commitAll(deps, updateRefund(db, before, { dueAt }));
     return null;
   }
   // A reorg removed the refund.
-  return refundMoved(deps, facts, before, { refundStatus: "owed", owed: before.disputed, dueAt }, now);
+  return changeRefund(deps, facts, before, { refundStatus: "owed", owed: before.disputed, dueAt }, now);
 }
 
 /**
  * A failed operation proves it. In a sandbox whose clock was moved past the deadline, refunds up to the move count, so the chain has to be read up to
  * the move, or up to the deadline if real time has reached it.
  */
-function isUnpaid(operation: OperationRow | null, sight: RefundSight | null, due: number, offset: number): boolean {
+function isRefundUnpaid(
+  operation: OperationRow | null,
+  sight: RefundSight | null,
+  due: number,
+  offset: number,
+): boolean {
   if (operation?.status === "failed") return true;
   if (offset === 0 || !sight || sight.readThrough === null) return false;
   return sight.readThrough >= Math.max(due - offset, (sight.movedAt ?? 0) - CHAIN_LOOK_MS);
 }
 
-const paid = (deps: Deps, facts: EndingFacts, before: DisputeRow, now: number): Promise<DisputeRow> =>
+const recordPaidRefund = (deps: Deps, facts: EndingFacts, before: DisputeRow, now: number): Promise<DisputeRow> =>
   before.refundStatus === "paid"
-    ? nothingDue(deps, before)
-    : refundMoved(deps, facts, before, { refundStatus: "paid", owed: 0, dueAt: null }, now);
+    ? clearDueAt(deps, before)
+    : changeRefund(deps, facts, before, { refundStatus: "paid", owed: 0, dueAt: null }, now);
 
 /** Changes the refund's state, and the amount that the vault reserves for it. */
-async function refundMoved(
+async function changeRefund(
   deps: Deps,
   facts: EndingFacts,
   before: DisputeRow,
@@ -221,15 +241,15 @@ async function refundMoved(
   const row: DisputeRow = { ...before, ...set };
   const claim = { disputed: 0, owed: set.owed - before.owed };
   await commitAll(deps, [
-    ...noteRefund(deps.db, before, set),
-    ...applyClaim(deps, before, foundIn(facts), claim, now).statements,
-    ...told(deps, row, now),
+    ...updateRefund(deps.db, before, set),
+    ...applyClaim(deps, before, sellerInFacts(facts), claim, now).statements,
+    ...recordDisputeUpdated(deps, row, now),
   ]);
   return row;
 }
 
 /** Moves a dispute to the arbiter if the provider did not refund what it conceded or offered (DSP-12). */
-async function reopened(deps: Deps, facts: EndingFacts, before: DisputeRow, now: number): Promise<DisputeRow> {
+async function reopenArbitration(deps: Deps, facts: EndingFacts, before: DisputeRow, now: number): Promise<DisputeRow> {
   const { db } = deps;
   const { resolution, disputed, owed } = before;
   if (resolution === null) throw new Error("unreachable: it has ended");
@@ -244,20 +264,20 @@ async function reopened(deps: Deps, facts: EndingFacts, before: DisputeRow, now:
     owed: 0,
   } as const;
   const row: DisputeRow = { ...before, ...set, status: "arbitration" };
-  const { provider, consumer } = countedOf(resolution);
+  const { provider, consumer } = countsOfResolution(resolution);
   const effect = {
-    provider: uncounted(provider, 1),
-    consumer: uncounted(consumer, 1),
+    provider: reverseCounts(provider, 1),
+    consumer: reverseCounts(consumer, 1),
     claim: { disputed, owed: -owed },
   };
   await commitAll(deps, [
     ...moveDispute(db, before, move(disputeMachine, before.status, "refund_overdue"), set),
     alertOperator(db, before),
-    ...applyEffect(deps, before, foundIn(facts), effect, now).statements,
-    ...told(deps, row, now),
+    ...applyEffect(deps, before, sellerInFacts(facts), effect, now).statements,
+    ...recordDisputeUpdated(deps, row, now),
   ]);
   return row;
 }
 
-export const told = ({ db, config }: Deps, row: DisputeRow, now: number): Statement[] =>
+export const recordDisputeUpdated = ({ db, config }: Deps, row: DisputeRow, now: number): Statement[] =>
   recordEventForParties(db, row, now, { type: "dispute.updated", object: toDisputeView(config, row, now) });

@@ -1,22 +1,22 @@
 // The effects of a dispute on its provider's escrow and on the counts of both agents (DSP-10, DSP-15), as statements for the batch that changes it.
 // The provider's rows are dated on its own platform's clock (ACC-9).
 import { type RatedSource, recordEscrowChange } from "../agents/rate.ts";
-import { type Counted, countDisputes } from "../agents/store.ts";
-import { wantAgain } from "../chain/store.ts";
+import { countDisputes, type DisputeCounts } from "../agents/store.ts";
+import { requestOperation } from "../chain/store.ts";
 import type { Deps } from "../context.ts";
 import type { Database, Statement } from "../db/batch.ts";
-import { apartOf, type OfTwoClocks } from "../db/clock.ts";
+import { clockDifference, type WithProviderOffset } from "../db/clock.ts";
 import type { MarketRow } from "../db/tables/agents.ts";
 import type { DisputeRow } from "../db/tables/disputes.ts";
 import type { EscrowRow } from "../db/tables/money.ts";
-import { type Claim, claimed, escrowOn, hasTurned } from "../escrow/changes.ts";
-import { moveClaim, movedStates } from "../escrow/store.ts";
+import { addClaim, type Claim, findEscrowOn, hasStateChanged } from "../escrow/changes.ts";
+import { moveClaim, toMovedStates } from "../escrow/store.ts";
 import type { Seller } from "../identity/owned-store.ts";
 import type { AgentWithPrincipal } from "../identity/store.ts";
 
 type Parties = Pick<DisputeRow, "environment" | "providerDid" | "consumerDid" | "network">;
 /** The provider, with its markets and escrows in the dispute's environment. `apart`: how far its clock is ahead of the clock that rules. */
-export type Found = {
+export type FoundSeller = {
   readonly apart: number;
   readonly provider: AgentWithPrincipal | null;
   readonly markets: readonly MarketRow[];
@@ -24,10 +24,10 @@ export type Found = {
 };
 
 /** `clockOffsetMs`: the offset of the clock that rules the dispute. */
-export const foundOf = (seller: (Seller & OfTwoClocks) | null, clockOffsetMs: number): Found =>
+export const toFoundSeller = (seller: (Seller & WithProviderOffset) | null, clockOffsetMs: number): FoundSeller =>
   seller
     ? {
-        apart: apartOf({ ...seller, clockOffsetMs }),
+        apart: clockDifference({ ...seller, clockOffsetMs }),
         provider: seller,
         markets: seller.markets,
         escrows: seller.escrows,
@@ -35,13 +35,13 @@ export const foundOf = (seller: (Seller & OfTwoClocks) | null, clockOffsetMs: nu
     : { apart: 0, provider: null, markets: [], escrows: [] };
 
 export type Effect = {
-  readonly provider: Counted;
-  readonly consumer: Counted;
+  readonly provider: DisputeCounts;
+  readonly consumer: DisputeCounts;
   readonly claim: Claim;
 };
 
 /** Reverses the counts of an end. `open`: 1 if the dispute is open again. */
-export const uncounted = ({ for: won = 0, against = 0 }: Counted, open: number): Counted => ({
+export const reverseCounts = ({ for: won = 0, against = 0 }: DisputeCounts, open: number): DisputeCounts => ({
   open,
   for: -won,
   against: -against,
@@ -61,27 +61,27 @@ export type Applied = {
 };
 
 /** Changes nothing if the provider has no escrow on the network any longer. */
-export function applyClaim(deps: Deps, of: Parties, found: Found, claim: Claim, now: number): Applied {
+export function applyClaim(deps: Deps, of: Parties, found: FoundSeller, claim: Claim, now: number): Applied {
   const { db } = deps;
   const { provider, escrows } = found;
-  const before = escrowOn(escrows, of);
+  const before = findEscrowOn(escrows, of);
   const at = now + found.apart;
   if (!before || (claim.disputed === 0 && claim.owed === 0))
     return { escrow: before, escrows, turned: false, at, statements: [], told: [] };
-  const after = claimed(before, claim);
-  const turned = hasTurned({ before, after }) && provider?.agent.environment === of.environment;
+  const after = addClaim(before, claim);
+  const turned = hasStateChanged({ before, after }) && provider?.agent.environment === of.environment;
   const left = escrows.map((row) => (row === before ? after : row));
   return {
     escrow: after,
     escrows: left,
     turned,
     at,
-    statements: [...moveClaim(db, before, after, claim), wantReserve(db, of)],
-    told: turned && provider ? turnedStatements(deps, { ...provider, markets: found.markets, escrows: left }, at) : [],
+    statements: [...moveClaim(db, before, after, claim), requestReserve(db, of)],
+    told: turned && provider ? recordEscrowTurn(deps, { ...provider, markets: found.markets, escrows: left }, at) : [],
   };
 }
 
-const turnedStatements = (deps: Deps, { agent, ...source }: Omit<RatedSource, "turned">, now: number): Statement[] =>
+const recordEscrowTurn = (deps: Deps, { agent, ...source }: Omit<RatedSource, "turned">, now: number): Statement[] =>
   recordEscrowChange(
     deps.db,
     deps,
@@ -92,23 +92,23 @@ const turnedStatements = (deps: Deps, { agent, ...source }: Omit<RatedSource, "t
   );
 
 /** Requests the contract's reserve (CHN-23); the queue sets it. */
-export const wantReserve = (
+export const requestReserve = (
   db: Database,
   { network, providerDid }: Pick<DisputeRow, "network" | "providerDid">,
-): Statement => wantAgain(db, { network, kind: "reserve", subject: providerDid }, {}, Date.now());
+): Statement => requestOperation(db, { network, kind: "reserve", subject: providerDid }, {}, Date.now());
 
 /** Agents whose rating the same batch writes: that marks their documents stale already. */
 export type Rated = { readonly provider: boolean; readonly consumer: boolean };
-const NOBODY: Rated = { provider: false, consumer: false };
+const NO_RATED_AGENT: Rated = { provider: false, consumer: false };
 
-export const countBoth = (
+export const countBothAgents = (
   { db }: Deps,
   { environment, providerDid, consumerDid }: Parties,
   { provider, consumer }: Pick<Effect, "provider" | "consumer">,
   { escrow, turned, at }: Pick<Applied, "escrow" | "turned" | "at">,
-  rated: Rated = NOBODY,
+  rated: Rated = NO_RATED_AGENT,
 ): Statement[] => {
-  const set = turned && escrow ? { updatedAt: at, ...movedStates([escrow]) } : {};
+  const set = turned && escrow ? { updatedAt: at, ...toMovedStates([escrow]) } : {};
   return [
     countDisputes(db, providerDid, environment, { ...provider, documented: !rated.provider }, set),
     countDisputes(db, consumerDid, environment, { ...consumer, documented: !rated.consumer }),
@@ -116,9 +116,16 @@ export const countBoth = (
 };
 
 /** `rated`: agents whose rating the same batch writes. The event of a provider's rating also reports its escrow. */
-export function applyEffect(deps: Deps, of: Parties, found: Found, effect: Effect, now: number, rated: Rated = NOBODY) {
+export function applyEffect(
+  deps: Deps,
+  of: Parties,
+  found: FoundSeller,
+  effect: Effect,
+  now: number,
+  rated: Rated = NO_RATED_AGENT,
+) {
   const { escrows, ...applied } = applyClaim(deps, of, found, effect.claim, now);
-  const counted = countBoth(deps, of, effect, applied, rated);
+  const counted = countBothAgents(deps, of, effect, applied, rated);
   const told = rated.provider ? [] : applied.told;
   return { escrows, turned: applied.turned, statements: [...applied.statements, ...told, ...counted] };
 }

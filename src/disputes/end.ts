@@ -1,15 +1,22 @@
 // Ends a dispute (DSP-11 to DSP-15): the dispute, its task, both ratings, the provider's escrow, and the amount owed change together or not at all.
-import { putAwaitedRefund, wantAgain } from "../chain/store.ts";
+import { putAwaitedRefund, requestOperation } from "../chain/store.ts";
 import type { Deps } from "../context.ts";
 import { move } from "../core/machine.ts";
 import type { RefundStatus, Resolution, Verdict } from "../core/vocabulary.ts";
 import type { Database, ReadResults, Statement } from "../db/batch.ts";
-import { apartOf } from "../db/clock.ts";
+import { clockDifference } from "../db/clock.ts";
 import type { DisputeRow } from "../db/tables/disputes.ts";
 import { recordEventForParties } from "../journal/events.ts";
-import type { Turned } from "../tasks/close.ts";
-import { closeHeld, replaceVerdict, resumedUntil, resumeTask, type Verdicted, verdictReads } from "../tasks/verdict.ts";
-import { applyClaim, countBoth, type Effect, type Found } from "./effects.ts";
+import type { EscrowTurned } from "../tasks/close.ts";
+import {
+  type AppliedVerdict,
+  closeHeldTask,
+  replaceVerdict,
+  resumedWindowEnd,
+  resumeTask,
+  verdictReads,
+} from "../tasks/verdict.ts";
+import { applyClaim, countBothAgents, type Effect, type FoundSeller } from "./effects.ts";
 import type { DisputeView } from "./schema.ts";
 import { type DisputeTrigger, disputeMachine, refundDue } from "./states.ts";
 import { findRefundedDispute, moveDispute, taskOf } from "./store.ts";
@@ -23,8 +30,8 @@ export const endingReads = (db: Database, disputeId: string) => ({
 });
 export type EndingFacts = ReadResults<ReturnType<typeof endingReads>>;
 
-export const foundIn = ({ found, provider, markets, escrows }: EndingFacts): Found => ({
-  apart: found ? apartOf(found) : 0,
+export const sellerInFacts = ({ found, provider, markets, escrows }: EndingFacts): FoundSeller => ({
+  apart: found ? clockDifference(found) : 0,
   provider,
   markets,
   escrows,
@@ -50,10 +57,10 @@ export function endDispute(
   now: number,
 ): Ended {
   const { db } = deps;
-  const set = columnsOf(facts, before, ending, now);
+  const set = endingColumns(facts, before, ending, now);
   const row: DisputeRow = { ...before, ...set, status: "resolved" };
   const effect = effectOf(row);
-  const applied = applyClaim(deps, before, foundIn(facts), effect.claim, now);
+  const applied = applyClaim(deps, before, sellerInFacts(facts), effect.claim, now);
   const task = endTask(deps, { ...facts, escrows: [...applied.escrows], turned: applied.turned }, row, now);
   const view = toDisputeView(deps.config, row, now);
   return {
@@ -64,15 +71,15 @@ export function endDispute(
       ...applied.statements,
       // The provider's rating reports its escrow too.
       ...(task.rated.provider ? [] : applied.told),
-      ...countBoth(deps, before, effect, applied, task.rated),
+      ...countBothAgents(deps, before, effect, applied, task.rated),
       ...task.statements,
-      ...owingStatements(deps, row, now),
+      ...startRefund(deps, row, now),
       ...recordEventForParties(db, before, now, { type: "dispute.resolved", object: view }),
     ],
   };
 }
 
-function columnsOf({ task, found }: EndingFacts, before: DisputeRow, ending: Ending, now: number) {
+function endingColumns({ task, found }: EndingFacts, before: DisputeRow, ending: Ending, now: number) {
   // deadlines.ts and payout.ts account for refunds that are booked after the end.
   const refundedBefore = Math.max(before.refundedBefore, found?.earlier ?? 0);
   const since = Math.max(0, (found?.refunded ?? 0) - refundedBefore);
@@ -85,7 +92,7 @@ function columnsOf({ task, found }: EndingFacts, before: DisputeRow, ending: End
   const unpaid = Math.max(0, payable - since - before.paidOut);
   // If the provider does not pay the refund itself, an arbiter may still award the whole disputed amount.
   const owed = owes === "none" ? 0 : from === "vault" ? unpaid : before.disputed;
-  const resumed = resumes ? resumedUntil(before.heldMs ?? 0, now) : null;
+  const resumed = resumes ? resumedWindowEnd(before.heldMs ?? 0, now) : null;
   return {
     resolution,
     refund,
@@ -116,7 +123,7 @@ const WINNERS: Readonly<Record<Resolution, "consumer" | "provider" | null>> = {
 };
 
 /** The counts of an end. They are reversed if the dispute goes to the arbiter after all. */
-export function countedOf(resolution: Resolution): Pick<Effect, "provider" | "consumer"> {
+export function countsOfResolution(resolution: Resolution): Pick<Effect, "provider" | "consumer"> {
   const winner = WINNERS[resolution];
   const of = (side: "consumer" | "provider") => ({
     open: -1,
@@ -127,7 +134,7 @@ export function countedOf(resolution: Resolution): Pick<Effect, "provider" | "co
 }
 
 const effectOf = (row: DisputeRow): Effect => ({
-  ...countedOf(row.resolution ?? "withdrawn"),
+  ...countsOfResolution(row.resolution ?? "withdrawn"),
   claim: { disputed: -row.disputed, owed: row.owed },
 });
 
@@ -139,25 +146,25 @@ const VERDICTS: Readonly<Record<Resolution, Verdict | null>> = {
   withdrawn: null,
 };
 
-const UNTOUCHED: Verdicted = { statements: [], rated: { provider: false, consumer: false } };
+const TASK_UNCHANGED: AppliedVerdict = { statements: [], rated: { provider: false, consumer: false } };
 
-function endTask(deps: Deps, facts: EndingFacts & Turned, row: DisputeRow, now: number): Verdicted {
+function endTask(deps: Deps, facts: EndingFacts & EscrowTurned, row: DisputeRow, now: number): AppliedVerdict {
   const task = facts.task?.task;
   const { resolution, heldMs, filedAt } = row;
-  if (!task || resolution === null || task.status === "void") return UNTOUCHED;
+  if (!task || resolution === null || task.status === "void") return TASK_UNCHANGED;
   if (resolution === "withdrawn") {
-    if (task.status !== "disputed") return UNTOUCHED;
-    return { ...UNTOUCHED, statements: resumeTask(deps.db, task, { left: heldMs ?? 0, filedAt }, now) };
+    if (task.status !== "disputed") return TASK_UNCHANGED;
+    return { ...TASK_UNCHANGED, statements: resumeTask(deps.db, task, { left: heldMs ?? 0, filedAt }, now) };
   }
   const verdict = VERDICTS[resolution];
   const score = scoreAfter(row.refund, row.gross);
   const verdictScore = verdict === "partially_upheld" ? score : null;
   const closed = outcomeOf(resolution, score);
-  if (task.status === "disputed") return closeHeld(deps, facts, { ...closed, verdict, verdictScore }, filedAt, now);
+  if (task.status === "disputed") return closeHeldTask(deps, facts, { ...closed, verdict, verdictScore }, filedAt, now);
   // If the dispute comes to the arbiter after a concession, the task that the concession closed gets a new outcome. A task that had closed before
   // the filing keeps the consumer's answer.
   const ended = heldMs === null ? {} : { ...closed, answer: closed.outcome };
-  if (heldMs === null && verdict === task.verdict && verdictScore === task.verdictScore) return UNTOUCHED;
+  if (heldMs === null && verdict === task.verdict && verdictScore === task.verdictScore) return TASK_UNCHANGED;
   return replaceVerdict(deps, facts, { ...ended, verdict, verdictScore }, now);
 }
 
@@ -168,21 +175,21 @@ function outcomeOf(resolution: Resolution, score: number) {
 }
 
 /** Starts the payment in the same batch, so that the jobs continue it after a crash. */
-function owingStatements({ db }: Deps, row: DisputeRow, now: number): Statement[] {
+function startRefund({ db }: Deps, row: DisputeRow, now: number): Statement[] {
   const { network, disputeId } = row;
   if (row.refundFrom === "vault")
-    return [wantAgain(db, { network, kind: "payout", subject: disputeId }, {}, Date.now())];
+    return [requestOperation(db, { network, kind: "payout", subject: disputeId }, {}, Date.now())];
   if (row.refundFrom !== "provider") return [];
   // Block times are real time.
-  return [awaitRefundOf({ db }, row, refundDue(now) - (now - Date.now()))];
+  return [awaitDisputeRefund({ db }, row, refundDue(now) - (now - Date.now()))];
 }
 
 /** The awaited amount includes refunds from before the filing, because the follower adds up all refunds of the settlement. `until`: real time. */
-export function awaitRefundOf({ db }: Pick<Deps, "db">, row: DisputeRow, until: number): Statement {
+export function awaitDisputeRefund({ db }: Pick<Deps, "db">, row: DisputeRow, until: number): Statement {
   const { network, contract, settlementKey, gross, refund, refundedBefore } = row;
   const amount = Math.min(gross, refundedBefore + refund);
   return putAwaitedRefund(db, { network, contract, settlementKey, amount, until }, Date.now());
 }
 
 /** How far the clock that rules a dispute is ahead of real time. */
-export const offsetOf = ({ found }: Pick<EndingFacts, "found">): number => found?.clockOffsetMs ?? 0;
+export const clockOffsetIn = ({ found }: Pick<EndingFacts, "found">): number => found?.clockOffsetMs ?? 0;

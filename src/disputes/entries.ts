@@ -2,7 +2,7 @@
 // both. Each entry is dated on the clock of its log's platform (ACC-9).
 import type { ActivityAction, Actor, RefundStatus } from "../core/vocabulary.ts";
 import type { Database, Statement } from "../db/batch.ts";
-import { apartOf, type OfTwoClocks, type Timed } from "../db/clock.ts";
+import { clockDifference, type Timed, type WithProviderOffset } from "../db/clock.ts";
 import type { DisputeRow } from "../db/tables/disputes.ts";
 import { recordActivity } from "../journal/activity.ts";
 import { type Caller, noteAct, type PartyCall } from "./parties.ts";
@@ -40,14 +40,14 @@ export function noteDecision(
   now: number,
 ): Statement[] {
   const { dispute: before } = found;
-  return inBothLogs(db, actor, found, now, "dispute.decided", {
+  return recordInBothLogs(db, actor, found, now, "dispute.decided", {
     status: { from: before.status, to: status },
     resolution: { from: before.resolution, to: resolution },
     refund_amount: { from: null, to: refund_amount },
   });
 }
 
-type FoundDispute = Timed<OfTwoClocks & { readonly dispute: DisputeRow }>;
+type FoundDispute = Timed<WithProviderOffset & { readonly dispute: DisputeRow }>;
 type Changes = NonNullable<Parameters<typeof recordActivity>[3]["changes"]>;
 
 /** Records that an operator repeats a cancelled payout (DSP-19). `refundStatus`: the new one. */
@@ -58,11 +58,11 @@ export const noteRepeatedPayout = (
   refundStatus: RefundStatus,
   now: number,
 ): Statement[] =>
-  inBothLogs(db, actor, found, now, "dispute.payout_repeated", {
+  recordInBothLogs(db, actor, found, now, "dispute.payout_repeated", {
     refund_status: { from: found.dispute.refundStatus, to: refundStatus },
   });
 
-function inBothLogs(
+function recordInBothLogs(
   db: Database,
   actor: Actor,
   found: FoundDispute,
@@ -73,7 +73,7 @@ function inBothLogs(
   const { environment, consumerPlatformId, providerPlatformId } = found.dispute;
   // If one platform has both agents, both keys and both instants are equal, and the map holds one entry.
   const logs = new Map([
-    [providerPlatformId, now + apartOf(found)],
+    [providerPlatformId, now + clockDifference(found)],
     [consumerPlatformId, now],
   ]);
   return [...logs].map(([platformId, at]) =>

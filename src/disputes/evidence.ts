@@ -6,7 +6,7 @@ import { move, tryMove } from "../core/machine.ts";
 import type { Side } from "../core/vocabulary.ts";
 import { recordEventForParties } from "../journal/events.ts";
 import { retryUnderLocks } from "../objects/locks.ts";
-import { CLOCK, noteAct, ownNow, type PartyCall, readAs, refuseStranger } from "./parties.ts";
+import { CONSUMER_CLOCK, noteAct, nowOfCaller, type PartyCall, readAs, refuseStranger } from "./parties.ts";
 import type { EvidenceView } from "./responses.ts";
 import type { EvidenceInput } from "./schema.ts";
 import { disputeMachine } from "./states.ts";
@@ -14,20 +14,20 @@ import { findDispute, insertEvidence, moveDispute } from "./store.ts";
 import { toDisputeView, toEvidenceView } from "./views.ts";
 
 export const addEvidence = (call: PartyCall, disputeId: string, input: EvidenceInput): Promise<EvidenceView> =>
-  retryUnderLocks(call.deps.env, (touches) => addOne(call, disputeId, input, touches));
+  retryUnderLocks(call.deps.env, (touches) => addEvidenceOnce(call, disputeId, input, touches));
 
-async function addOne(
+async function addEvidenceOnce(
   call: PartyCall,
   disputeId: string,
   input: EvidenceInput,
   touches: (dids: readonly string[]) => void,
 ): Promise<EvidenceView> {
   const { db, deps, now } = call;
-  const { caller, found } = await readAs(call, { found: findDispute(db, disputeId) }, CLOCK);
+  const { caller, found } = await readAs(call, { found: findDispute(db, disputeId) }, CONSUMER_CLOCK);
   if (!found) throw new ServiceError("not_found");
   const before = found.dispute;
   touches([before.providerDid, before.consumerDid]);
-  const submittedBy = submitter(refuseStranger(call, caller, before), input);
+  const submittedBy = chooseSubmitter(refuseStranger(call, caller, before), input);
   if (!tryMove(disputeMachine, before.status, "submit_evidence").ok)
     throw new ServiceError("invalid_status", { message: "The dispute has ended.", detail: { status: before.status } });
   const { evidence, consumerEvidence } = before;
@@ -54,7 +54,7 @@ async function addOne(
       ...moveDispute(db, before, move(disputeMachine, before.status, "submit_evidence"), set),
       insertEvidence(db, row),
       ...recordEventForParties(db, before, now, { type: "dispute.updated", object }),
-      ...noteAct(call, caller, ownNow(call, caller, found), { action: "dispute.evidence_added", disputeId }),
+      ...noteAct(call, caller, nowOfCaller(call, caller, found), { action: "dispute.evidence_added", disputeId }),
     ],
     view,
   );
@@ -62,7 +62,7 @@ async function addOne(
 }
 
 /** A platform that stands for both sides has to name the side of the evidence. */
-function submitter(sides: readonly Side[], { submitted_by: named }: EvidenceInput): Side {
+function chooseSubmitter(sides: readonly Side[], { submitted_by: named }: EvidenceInput): Side {
   const [only, other] = sides;
   if (named !== undefined && !sides.includes(named)) {
     throw validationError([fieldError("submitted_by", "invalid_value", "The caller does not represent this side.")]);

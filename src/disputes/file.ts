@@ -1,7 +1,7 @@
 // Files a dispute about a settlement (DSP-1 to DSP-6), by the agent that paid or by its platform.
 
 import { type Precheck, precheck } from "../call.ts";
-import { networkNamed } from "../chain/networks.ts";
+import { requireNetwork } from "../chain/networks.ts";
 import { commitAll } from "../commit.ts";
 import { type FieldError, fieldError, ServiceError, validationError } from "../core/errors.ts";
 import { newId } from "../core/ids.ts";
@@ -14,68 +14,68 @@ import type { TransactionRow } from "../db/tables/money.ts";
 import { findSellerIn } from "../identity/owned-store.ts";
 import { recordEventForParties } from "../journal/events.ts";
 import { retryUnderLocks } from "../objects/locks.ts";
-import { autoConfirmed } from "../tasks/auto-confirm.ts";
+import { closeAtWindowEnd } from "../tasks/auto-confirm.ts";
 import { closingReads } from "../tasks/close.ts";
 import { holdTask } from "../tasks/verdict.ts";
-import { applyEffect, foundOf } from "./effects.ts";
+import { applyEffect, toFoundSeller } from "./effects.ts";
 import { noteFiling } from "./entries.ts";
-import { noticeOfFiling } from "./notices.ts";
-import { type Caller, CLOCK, type PartyCall, readAs, sidesOf } from "./parties.ts";
-import { nudgeReserve } from "./reserve.ts";
+import { recordFilingNotice } from "./notices.ts";
+import { type Caller, CONSUMER_CLOCK, type PartyCall, readAs, sidesOf } from "./parties.ts";
+import { queueReserve } from "./reserve.ts";
 import type { DisputeInput, DisputeView } from "./schema.ts";
-import { findDisputable, findLatest, findSellersAccount, insertDispute, whileSettled } from "./store.ts";
+import { findDisputable, findLatestDispute, findSellersAccount, insertDispute, refuseReversed } from "./store.ts";
 import { bountyOf, reasonOf } from "./terms.ts";
 import { toDisputeView } from "./views.ts";
 
 const ONE_UNIT = 1;
 
-const idIn = ({ transaction_id, facilitation_id }: Partial<DisputeInput>): string =>
+const settlementIdOf = ({ transaction_id, facilitation_id }: Partial<DisputeInput>): string =>
   transaction_id ?? facilitation_id ?? "";
 
 const filingReads = ({ db }: PartyCall, id: string) => ({
   found: findDisputable(db, id),
-  latest: findLatest(db, id),
+  latest: findLatestDispute(db, id),
   seller: findSellerIn(db, id),
   sellersAccount: findSellersAccount(db, id),
 });
 type Filing = ReadResults<ReturnType<typeof filingReads>>;
 
 export async function fileDispute(call: PartyCall, input: DisputeInput): Promise<DisputeView> {
-  const filed = await retryUnderLocks(call.deps.env, (touches) => fileOne(call, input, touches));
-  call.background(nudgeReserve(call.deps, filed.row));
+  const filed = await retryUnderLocks(call.deps.env, (touches) => fileOnce(call, input, touches));
+  call.background(queueReserve(call.deps, filed.row));
   return filed.view;
 }
 
-async function fileOne(call: PartyCall, input: DisputeInput, touches: (dids: readonly string[]) => void) {
+async function fileOnce(call: PartyCall, input: DisputeInput, touches: (dids: readonly string[]) => void) {
   const { db, deps, now } = call;
-  const { caller, ...facts } = await readAs(call, filingReads(call, idIn(input)), CLOCK);
-  const { transaction, task, refunded, clockOffsetMs } = known(call, caller, facts);
-  const disputed = disputedUnits(call, transaction, input);
+  const { caller, ...facts } = await readAs(call, filingReads(call, settlementIdOf(input)), CONSUMER_CLOCK);
+  const { transaction, task, refunded, clockOffsetMs } = requireDisputable(call, caller, facts);
+  const disputed = parseDisputedAmount(call, transaction, input);
   refuseFiling(transaction, facts.latest, now);
   if (!task) throw new ServiceError("forbidden", { message: ONE_PRINCIPAL });
   touches([transaction.providerDid, transaction.consumerDid]);
   if (task.status === "open" && now >= task.confirmBy) await recordEnd(call, task.taskId, now);
-  const row = disputeOf(call, { ...transaction, taskId: task.taskId }, disputed, facts.latest);
+  const row = toDisputeRow(call, { ...transaction, taskId: task.taskId }, disputed, facts.latest);
   const held = task.status === "open";
   const dispute = {
     ...row,
-    ...wordsOf(input),
+    ...toStoredWords(input),
     heldMs: held ? task.confirmBy - now : null,
     refundedBefore: refunded,
-    bounty: bountyOf(disputed, networkNamed(deps.config.networks, transaction.network).decimals),
+    bounty: bountyOf(disputed, requireNetwork(deps.config.networks, transaction.network).decimals),
   };
   const effect = { provider: { open: 1 }, consumer: { open: 1 }, claim: { disputed, owed: 0 } };
-  const found = foundOf(facts.seller, clockOffsetMs);
+  const found = toFoundSeller(facts.seller, clockOffsetMs);
   const view = toDisputeView(deps.config, dispute, now);
   await call.commit(
     [
       insertDispute(db, dispute),
       // A reversed settlement voids an open task, so holding the task is guard enough.
-      ...(held ? holdTask(db, task) : [whileSettled(db, transaction.transactionId)]),
+      ...(held ? holdTask(db, task) : [refuseReversed(db, transaction.transactionId)]),
       ...applyEffect(deps, dispute, found, effect, now).statements,
       ...recordEventForParties(db, dispute, now, { type: "dispute.filed", object: view }),
       ...noteFiling(call, caller, dispute, { now, apart: found.apart }),
-      ...noticeOfFiling(deps, facts.sellersAccount, dispute),
+      ...recordFilingNotice(deps, facts.sellersAccount, dispute),
     ],
     view,
   );
@@ -85,12 +85,12 @@ async function fileOne(call: PartyCall, input: DisputeInput, touches: (dids: rea
 /** Records the end of the task's window first, so that the retry files a dispute about a closed task. */
 async function recordEnd({ deps }: PartyCall, taskId: string, now: number): Promise<never> {
   const facts = await readBatch(deps.db, closingReads(deps.db, taskId));
-  if (facts.task?.task.status === "open") await commitAll(deps, autoConfirmed(deps, facts, now));
+  if (facts.task?.task.status === "open") await commitAll(deps, closeAtWindowEnd(deps, facts, now));
   throw new Conflict(new Error("the task has just closed"));
 }
 
 /** A settlement that was never facilitated, or belongs to other platforms, is unknown here (404). The provider's side gets 403. */
-function known(call: PartyCall, caller: Caller, { found }: Pick<Filing, "found">) {
+function requireDisputable(call: PartyCall, caller: Caller, { found }: Pick<Filing, "found">) {
   if (!found || found.transaction.reversedAt !== null) throw new ServiceError("facilitation_not_found");
   const { transaction } = found;
   const sides = sidesOf(call, caller, transaction);
@@ -102,21 +102,21 @@ function known(call: PartyCall, caller: Caller, { found }: Pick<Filing, "found">
   throw new ServiceError("forbidden", { message: "Only the consumer of a transaction can dispute it." });
 }
 
-function disputedUnits({ deps }: PartyCall, transaction: TransactionRow, input: Partial<DisputeInput>): number {
+function parseDisputedAmount({ deps }: PartyCall, transaction: TransactionRow, input: Partial<DisputeInput>): number {
   const faults = valueFaults(deps.config.networks, transaction, input);
   if (faults.length > 0) throw validationError(faults);
-  const { decimals } = networkNamed(deps.config.networks, transaction.network);
+  const { decimals } = requireNetwork(deps.config.networks, transaction.network);
   const parsed = parseAmount(input.disputed_amount ?? "", decimals);
   if (!parsed.ok) throw new Error("unreachable: a faulty amount was refused");
   return parsed.units;
 }
 
 function valueFaults(
-  networks: Parameters<typeof networkNamed>[0],
+  networks: Parameters<typeof requireNetwork>[0],
   transaction: TransactionRow,
   { disputed_amount: disputed, currency }: Partial<DisputeInput>,
 ): FieldError[] {
-  const { decimals } = networkNamed(networks, transaction.network);
+  const { decimals } = requireNetwork(networks, transaction.network);
   // The check of the form reports an amount that is not a decimal number.
   const parsed = disputed === undefined || !isDecimal(disputed) ? null : parseAmount(disputed, decimals);
   const fits = parsed === null || (parsed.ok && parsed.units >= ONE_UNIT && parsed.units <= transaction.gross);
@@ -143,13 +143,13 @@ function refuseFiling(transaction: TransactionRow, latest: DisputeRow | null, no
     throw new ServiceError("dispute_window_expired", { detail: { closed_at: new Date(closesAt).toISOString() } });
 }
 
-function wordsOf({ reason, description, resolution_sought: sought }: DisputeInput) {
+function toStoredWords({ reason, description, resolution_sought: sought }: DisputeInput) {
   const named = reasonOf(reason);
   if (named === null) throw new Error("unreachable: an unknown reason was refused");
   return { reason: named, description: description || null, resolutionSought: sought || null };
 }
 
-function disputeOf(
+function toDisputeRow(
   { now, deps }: PartyCall,
   transaction: TransactionRow & { readonly taskId: string },
   disputed: number,
@@ -187,10 +187,10 @@ function disputeOf(
 /** Finds the faults of the input that need the settlement. */
 export function precheckFiling(call: PartyCall, input: Partial<DisputeInput>): Precheck {
   return precheck<{ found: ReturnType<typeof findDisputable> }, Caller>(
-    { found: findDisputable(call.db, idIn(input)) },
+    { found: findDisputable(call.db, settlementIdOf(input)) },
     ({ found, caller }) => {
-      if (idIn(input) === "") return [];
-      const { transaction } = known(call, caller, { found });
+      if (settlementIdOf(input) === "") return [];
+      const { transaction } = requireDisputable(call, caller, { found });
       return valueFaults(call.deps.config.networks, transaction, input);
     },
   );

@@ -5,14 +5,23 @@ import type { Position } from "../core/page.ts";
 import type { DisputeStatus, Environment } from "../core/vocabulary.ts";
 import { type AccountFilter, accountRanges, agentRanges } from "../db/account-ranges.ts";
 import { type Database, type Read, read } from "../db/batch.ts";
-import { BEYOND, bareColumns, below, type Found, foundOf, type Ranges, scanOf, whereFits } from "../db/pages.ts";
+import {
+  bareColumns,
+  type FoundRows,
+  fitsOrEndsScan,
+  IS_SCAN_END,
+  isBelow,
+  type Ranges,
+  selectScan,
+  toFoundRows,
+} from "../db/pages.ts";
 import { type DisputeRow, disputes } from "../db/tables/disputes.ts";
 import type { Tenant } from "../db/tenant.ts";
-import { paidOutOf } from "./store.ts";
+import { paidOutColumn } from "./store.ts";
 
 export type ListedDispute = DisputeRow & { readonly clockOffsetMs: number };
 
-export const positionOf = ({ filedAt, disputeId }: ListedDispute): Position => ({ at: filedAt, id: disputeId });
+export const toDisputePosition = ({ filedAt, disputeId }: ListedDispute): Position => ({ at: filedAt, id: disputeId });
 
 export type DisputeFilter = AccountFilter & {
   readonly status?: DisputeStatus | undefined;
@@ -20,41 +29,46 @@ export type DisputeFilter = AccountFilter & {
   readonly since?: number | undefined;
   readonly until?: number | undefined;
 };
-type Asked = { readonly limit: number; readonly after: Position | null };
+type DisputePage = { readonly limit: number; readonly after: Position | null };
 
 const [AT, ID] = [sql`filed_at`, sql`dispute_id`];
-const shown = bareColumns(disputes);
+const LISTED_COLUMNS = bareColumns(disputes);
 /** Production has no offset: its clock cannot be moved. */
 const OFFSET = sql<number>`case when environment = 'sandbox' then
   coalesce((select p.clock_offset_ms from platforms p where p.platform_id = listed.consumer_platform_id), 0) else 0 end`;
 
 const boundsOf = ({ since, until }: DisputeFilter, after: Position | null): SQL | undefined => {
   const by = until === undefined ? undefined : until - 1;
-  return and(since === undefined ? undefined : sql`${AT} >= ${since}`, below(AT, ID, after, by));
+  return and(since === undefined ? undefined : sql`${AT} >= ${since}`, isBelow(AT, ID, after, by));
 };
 
-const listed = (db: Database, ranges: Ranges, fits: SQL | undefined, { limit }: Asked): Read<Found<ListedDispute>> => {
+const listDisputes = (
+  db: Database,
+  ranges: Ranges,
+  fits: SQL | undefined,
+  { limit }: DisputePage,
+): Read<FoundRows<ListedDispute>> => {
   const rows = db
     .select({
-      ...shown,
-      paidOut: paidOutOf("listed"),
-      beyond: BEYOND,
+      ...LISTED_COLUMNS,
+      paidOut: paidOutColumn("listed"),
+      beyond: IS_SCAN_END,
       clockOffsetMs: sql<number>`${OFFSET}`.as("clock_offset_ms"),
     })
-    .from(scanOf(ranges))
-    .where(whereFits(fits ?? sql`true`))
+    .from(selectScan(ranges))
+    .where(fitsOrEndsScan(fits ?? sql`true`))
     .limit(limit + 1);
-  return read(rows, foundOf);
+  return read(rows, toFoundRows);
 };
 
-const byFiling = (from: readonly SQL[]): Ranges => ({
-  columns: shown,
+const rangesByFiling = (from: readonly SQL[]): Ranges => ({
+  columns: LISTED_COLUMNS,
   from,
   order: sql`filed_at desc, dispute_id desc`,
 });
 
 /** From the end of the parties' days a dispute is in arbitration, whether or not a job has recorded it (DSP-7). `now`: real time. */
-function shownAs(status: DisputeStatus | undefined, now: number): SQL | undefined {
+function hasEffectiveStatus(status: DisputeStatus | undefined, now: number): SQL | undefined {
   if (status === undefined) return undefined;
   const over = sql`answers_until <= ${now} + ${OFFSET}`;
   if (status === "pre_arbitration") return sql`(status = 'pre_arbitration' and not (${over}))`;
@@ -67,10 +81,10 @@ export const listAccountDisputes = (
   tenant: Tenant,
   { status, did, role, ...between }: DisputeFilter,
   now: number,
-  page: Asked,
-): Read<Found<ListedDispute>> => {
+  page: DisputePage,
+): Read<FoundRows<ListedDispute>> => {
   const from = accountRanges(sql`disputes`, tenant, { did, role }, boundsOf(between, page.after));
-  return listed(db, byFiling(from), shownAs(status, now), page);
+  return listDisputes(db, rangesByFiling(from), hasEffectiveStatus(status, now), page);
 };
 
 /** Lists an agent's disputes in its present environment. */
@@ -79,35 +93,40 @@ export const listOwnDisputes = (
   did: string,
   { status, role, ...between }: DisputeFilter,
   now: number,
-  page: Asked,
-): Read<Found<ListedDispute>> => {
+  page: DisputePage,
+): Read<FoundRows<ListedDispute>> => {
   const environment = sql<Environment>`(select a.environment from agents a where a.did = ${did})`;
   const sides = role === undefined ? (["provider", "consumer"] as const) : [role];
   const from = agentRanges({ table: sql`disputes`, environment }, did, sides, boundsOf(between, page.after));
-  return listed(db, byFiling(from), shownAs(status, now), page);
+  return listDisputes(db, rangesByFiling(from), hasEffectiveStatus(status, now), page);
 };
 
-const BEHIND_ALL = "dsp`";
+const AFTER_ALL_IDS = "dsp`";
 
-type Desk = {
+type OperatorDisputeFilter = {
   readonly status?: DisputeStatus | undefined;
   readonly platformId?: string | undefined;
   readonly environment?: Environment | undefined;
 };
 
 /** Lists newest first: by id, which carries the time of filing, or, for one account in one environment, by its indexed ranges. */
-export const listAllDisputes = (db: Database, asked: Desk, now: number, page: Asked): Read<Found<ListedDispute>> => {
+export const listAllDisputes = (
+  db: Database,
+  asked: OperatorDisputeFilter,
+  now: number,
+  page: DisputePage,
+): Read<FoundRows<ListedDispute>> => {
   const { status, platformId, environment } = asked;
   const ranged = platformId !== undefined && environment !== undefined;
-  const before = sql`dispute_id < ${page.after?.id ?? BEHIND_ALL}`;
+  const before = sql`dispute_id < ${page.after?.id ?? AFTER_ALL_IDS}`;
   const from = ranged
-    ? accountRanges(sql`disputes`, { platformId, environment }, {}, below(AT, ID, page.after))
+    ? accountRanges(sql`disputes`, { platformId, environment }, {}, isBelow(AT, ID, page.after))
     : [sql`disputes where ${before}`];
   const order = ranged ? sql`filed_at desc, dispute_id desc` : sql`dispute_id desc`;
   const fits = and(
-    shownAs(status, now),
+    hasEffectiveStatus(status, now),
     environment === undefined || ranged ? undefined : sql`environment = ${environment}`,
     platformId === undefined || ranged ? undefined : sql`${platformId} in (provider_platform_id, consumer_platform_id)`,
   );
-  return listed(db, { columns: shown, from, order }, fits, page);
+  return listDisputes(db, { columns: LISTED_COLUMNS, from, order }, fits, page);
 };

@@ -1,25 +1,25 @@
 // The mails about disputes (DSP-18): to the provider's account at a filing, to both accounts at the arbiter's decision. They quote neither the
 // parties nor the arbiter.
-import { amountOn, networkNamed } from "../chain/networks.ts";
+import { formatTokenUnits, requireNetwork } from "../chain/networks.ts";
 import type { Deps } from "../context.ts";
 import type { Statement } from "../db/batch.ts";
 import type { DisputeRow } from "../db/tables/disputes.ts";
-import type { Account } from "../journal/notice-store.ts";
-import { noticeTo } from "../journal/notices.ts";
+import type { NoticeAccount } from "../journal/notice-store.ts";
+import { recordNoticeTo } from "../journal/notices.ts";
 
-const aboutOf = ({ environment, disputeId, providerDid, consumerDid, currency }: DisputeRow) => ({
+const disputeData = ({ environment, disputeId, providerDid, consumerDid, currency }: DisputeRow) => ({
   ...{ environment, disputeId, providerDid, consumerDid, currency },
 });
 
 const amountIn = ({ config }: Deps, { network }: DisputeRow, units: number): string =>
-  amountOn(networkNamed(config.networks, network), units);
+  formatTokenUnits(requireNetwork(config.networks, network), units);
 
-export const noticeOfFiling = (deps: Deps, account: Account | null, dispute: DisputeRow): Statement[] =>
+export const recordFilingNotice = (deps: Deps, account: NoticeAccount | null, dispute: DisputeRow): Statement[] =>
   // Mails are dated in real time, whichever clock rules the dispute.
-  noticeTo(deps.db, account, deps.clock.now(), {
+  recordNoticeTo(deps.db, account, deps.clock.now(), {
     kind: "customer.dispute_filed",
     data: {
-      ...aboutOf(dispute),
+      ...disputeData(dispute),
       reason: dispute.reason,
       amount: amountIn(deps, dispute, dispute.disputed),
       answersUntil: dispute.answersUntil,
@@ -27,18 +27,18 @@ export const noticeOfFiling = (deps: Deps, account: Account | null, dispute: Dis
   });
 
 /** An account that has both agents gets one mail. */
-export function noticesOfDecision(
+export function recordDecisionNotices(
   deps: Deps,
-  accounts: { readonly sellersAccount: Account | null; readonly buyersAccount: Account | null },
+  accounts: { readonly sellersAccount: NoticeAccount | null; readonly buyersAccount: NoticeAccount | null },
   dispute: DisputeRow,
 ): Statement[] {
   const { sellersAccount, buyersAccount } = accounts;
   const { resolution } = dispute;
   if (resolution === null) throw new Error("unreachable: it is decided");
-  const data = { ...aboutOf(dispute), resolution, refund: amountIn(deps, dispute, dispute.refund) };
+  const data = { ...disputeData(dispute), resolution, refund: amountIn(deps, dispute, dispute.refund) };
   const isOne = sellersAccount?.platformId === buyersAccount?.platformId;
   const sides = isOne ? [sellersAccount] : [sellersAccount, buyersAccount];
   return sides.flatMap((account) =>
-    noticeTo(deps.db, account, deps.clock.now(), { kind: "customer.dispute_decided", data }),
+    recordNoticeTo(deps.db, account, deps.clock.now(), { kind: "customer.dispute_decided", data }),
   );
 }

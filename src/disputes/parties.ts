@@ -5,7 +5,7 @@ import { ServiceError } from "../core/errors.ts";
 import type { ActivityAction, Actor, Environment, Side } from "../core/vocabulary.ts";
 import { SIDES } from "../core/vocabulary.ts";
 import type { ReadResults, Reads, Statement } from "../db/batch.ts";
-import { apartOf, type OfTwoClocks, type Timed } from "../db/clock.ts";
+import { clockDifference, type Timed, type WithProviderOffset } from "../db/clock.ts";
 import { type Changes, recordActivity } from "../journal/activity.ts";
 import type { Parties } from "../journal/events.ts";
 
@@ -14,7 +14,7 @@ export type PartyCall = AgentCall | ManagementCall;
 export type Caller = { readonly platformId: string; readonly environment: Environment; readonly actor?: Actor };
 
 /** The clock of the consumer's platform, which rules a dispute and its transaction. */
-export const CLOCK = {
+export const CONSUMER_CLOCK = {
   clock: ({ found }: { readonly found: { readonly clockOffsetMs: number } | null }) => found?.clockOffsetMs,
 };
 
@@ -47,11 +47,11 @@ export function refuseOtherSide(call: PartyCall, caller: Caller, of: Parties, si
 }
 
 /** Now on the clock of the caller's platform, which dates its log. */
-export const ownNow = (
+export const nowOfCaller = (
   { now }: PartyCall,
   { platformId }: Caller,
-  found: Timed<OfTwoClocks & { readonly dispute: Parties }>,
-): number => (platformId === found.dispute.providerPlatformId ? now + apartOf(found) : now);
+  found: Timed<WithProviderOffset & { readonly dispute: Parties }>,
+): number => (platformId === found.dispute.providerPlatformId ? now + clockDifference(found) : now);
 
 /** An agent's act writes no entry, because the log records management. `now`: on the clock of the caller's platform. */
 export function noteAct(

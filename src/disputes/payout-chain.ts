@@ -1,7 +1,7 @@
 // Reads what the payment of an award needs from the chain (DSP-12): the settlement as its contract has it, and the refunds in blocks that the
 // follower has not booked yet.
 import type { ChainResult, EventAt, SettlementReading } from "../chain/gateway.ts";
-import { didHash } from "../chain/hashes.ts";
+import { hashDid } from "../chain/hashes.ts";
 import type { Network } from "../chain/networks.ts";
 import type { SettlementFacts } from "../chain/vault-acts.ts";
 import type { Deps } from "../context.ts";
@@ -12,7 +12,7 @@ import type { TransactionRow } from "../db/tables/money.ts";
 type Paid = Extract<EventAt, { kind: "refund" | "payout" }>;
 
 /** A follower that lags by more ranges closes its network anyway. */
-const RANGES = 5;
+const AHEAD_RANGES_MAX = 5;
 
 /** Base units: the refunds that wallets paid for a settlement, and the payouts of its vault. */
 type Ahead = { readonly refunded: number; readonly paidOut: number };
@@ -28,7 +28,7 @@ export async function readAhead(
 ): Promise<Ahead | "unavailable"> {
   let [number, hash]: [number, string | null] = place ? [place.bookedBlock, place.bookedHash] : [blockNumber, null];
   const found: Paid[] = [];
-  for (let range = 0; range < RANGES; range++) {
+  for (let range = 0; range < AHEAD_RANGES_MAX; range++) {
     const read = await chain.readEvents(network, { number, hash });
     // The follower has to follow a reorg first.
     if (!read.ok || read.value.state !== "read") return "unavailable";
@@ -57,21 +57,21 @@ type SettlementOf = {
  * `before`: how much of the settlement was paid out. `unknown`: no node has the settlement, but the follower saw no reorg that removed it, so the
  * nodes are not believed.
  */
-export async function settlementFacts(
+export async function readSettlementFacts(
   { chain }: Deps,
   of: SettlementOf,
   before: number,
 ): Promise<SettlementFacts | "unknown" | "unavailable"> {
   const { network, txHash } = of.transaction;
-  const first = factsIn(await chain.readSettlement(network, txHash), of, before);
+  const first = toSettlementFacts(await chain.readSettlement(network, txHash), of, before);
   if (typeof first === "object") return first;
   const again = await chain.readSettlementAgain(network, txHash);
-  const second = again === null ? first : factsIn(again, of, before);
+  const second = again === null ? first : toSettlementFacts(again, of, before);
   if (typeof second === "object") return second;
   return first === "unknown" && second === "unknown" ? "unknown" : "unavailable";
 }
 
-function factsIn(
+function toSettlementFacts(
   read: ChainResult<SettlementReading>,
   { transaction, on, movedTo }: SettlementOf,
   before: number,
@@ -83,7 +83,7 @@ function factsIn(
   if (!settled) return "unknown";
   return {
     key: settled.settlementKey,
-    providerDidHash: didHash(transaction.providerDid),
+    providerDidHash: hashDid(transaction.providerDid),
     token: on.token.toLowerCase(),
     gross: settled.gross,
     refundTo: settled.refundTo,

@@ -2,9 +2,9 @@
 // change together.
 import type { Signer } from "../chain/gateway.ts";
 import type { Network } from "../chain/networks.ts";
-import { type DrivenTo, firstCheck, nextCheck } from "../chain/operations.ts";
-import { checkAt, noteCheck, putOperation, wantAgain, whileOperation } from "../chain/store.ts";
-import { type ActOnChain, isCancelled, type VaultAct } from "../chain/vault-acts.ts";
+import { type DriveResult, firstCheckAt, nextCheckAfter } from "../chain/operations.ts";
+import { noteCheck, operationUnchanged, putOperation, requestOperation, setNextCheck } from "../chain/store.ts";
+import { type ActOnChain, isActCancelled, type VaultAct } from "../chain/vault-acts.ts";
 import { commitAll } from "../commit.ts";
 import type { Deps } from "../context.ts";
 import { instantOfId } from "../core/ids.ts";
@@ -14,17 +14,17 @@ import type { Statement } from "../db/batch.ts";
 import type { FollowerRow, OperationRow } from "../db/tables/chain.ts";
 import type { DisputeRow } from "../db/tables/disputes.ts";
 import type { EscrowRow, TransactionRow } from "../db/tables/money.ts";
-import { claimed } from "../escrow/changes.ts";
+import { addClaim } from "../escrow/changes.ts";
 import { moveClaim } from "../escrow/store.ts";
 import { type Alert, raiseAlert } from "../journal/alerts.ts";
-import { told } from "./deadlines.ts";
-import { wantReserve } from "./effects.ts";
+import { recordDisputeUpdated } from "./deadlines.ts";
+import { requestReserve } from "./effects.ts";
 import { readAhead } from "./payout-chain.ts";
-import { nudgeReserve } from "./reserve.ts";
-import { noteRefund } from "./store.ts";
+import { queueReserve } from "./reserve.ts";
+import { updateRefund } from "./store.ts";
 import { awardPayable, refundPayable } from "./terms.ts";
 
-export type At = {
+export type AwardState = {
   readonly operation: OperationRow;
   readonly dispute: DisputeRow;
   readonly transaction: TransactionRow;
@@ -43,57 +43,57 @@ export type At = {
 };
 
 /** `before`: how much was paid out before this part. */
-export type Part = { readonly before: number; readonly amount: number };
+export type AwardPart = { readonly before: number; readonly amount: number };
 
-type Driven = {
-  readonly part: Part;
+type DrivenPart = {
+  readonly part: AwardPart;
   readonly act: Extract<VaultAct, { kind: "payout" }>;
   readonly signer: Signer;
   /** The follower's place on the network. */
   readonly place: FollowerRow | null;
 };
 
-export const partOf = ({ wanted }: OperationRow): Part | null => {
+export const partOf = ({ wanted }: OperationRow): AwardPart | null => {
   const { before, amount } = wanted;
   return before && amount ? { before: Number(before), amount: Number(amount) } : null;
 };
-export const knownOf = ({ wanted }: OperationRow) => {
+export const scheduleOf = ({ wanted }: OperationRow) => {
   const { effective_at: effectiveAt, nonce } = wanted;
   return effectiveAt && nonce ? { effectiveAt: Number(effectiveAt), nonce: Number(nonce) } : null;
 };
 
 /** The refund that the vault still owes, by booked blocks. It excludes the bounty: an unpaid bounty reserves nothing. */
-const refundOwed = ({ dispute, refunded }: At, paidOut = dispute.paidOut): number =>
+const refundOwed = ({ dispute, refunded }: AwardState, paidOut = dispute.paidOut): number =>
   Math.max(0, refundPayable(dispute) - refunded - paidOut);
 /** The refund that is still to be paid, by all blocks. */
-export const refundLeft = (at: At, paidOut = at.dispute.paidOut): number =>
+export const refundLeft = (at: AwardState, paidOut = at.dispute.paidOut): number =>
   Math.max(0, refundOwed(at, paidOut) - at.ahead);
 /** The refund and the bounty that are still to be paid, by all blocks. */
-export const awardLeft = ({ dispute, refunded, ahead }: At, paidOut = dispute.paidOut): number =>
+export const awardLeft = ({ dispute, refunded, ahead }: AwardState, paidOut = dispute.paidOut): number =>
   Math.max(0, awardPayable(dispute) - refunded - paidOut - ahead);
 
-/** `unpaid`: the status while a part of the refund is owed. */
-const refundStatus = (owed: number, unpaid: RefundStatus): RefundStatus => (owed === 0 ? "paid" : unpaid);
+/** `unpaidColumns`: the status while a part of the refund is owed. */
+const refundStatusFor = (owed: number, unpaid: RefundStatus): RefundStatus => (owed === 0 ? "paid" : unpaid);
 
 /**
  * The contract pays for 400 days after the settlement. A moved sandbox clock may date the settlement later than real time; then the filing's id tells
  * the real time.
  */
-export const isOver = ({ transaction, dispute }: At): boolean => {
+export const isPayoutExpired = ({ transaction, dispute }: AwardState): boolean => {
   const settledAt = Math.min(transaction.settledAt, instantOfId("dsp", dispute.disputeId) ?? transaction.settledAt);
   return Date.now() > settledAt + PAYOUT_DAYS_MAX * DAY_MS;
 };
 
 /** Drops a part of which wallets have refunded all or much since: the rest becomes a new part. */
-export async function dropped(deps: Deps, at: At, part: Part): Promise<void> {
+export async function dropPart(deps: Deps, at: AwardState, part: AwardPart): Promise<void> {
   const { db } = deps;
   const { operation, dispute } = at;
   const remade = dispute.partsRemade + (awardLeft(at, part.before) > 0 ? 1 : 0);
   const owed = refundOwed(at);
   await commitAll(deps, [
-    whileOperation(db, operation),
-    wantAgain(db, operation, {}, Date.now()),
-    ...progress(deps, at, { refundStatus: refundStatus(owed, "owed"), owed, partsRemade: remade }),
+    operationUnchanged(db, operation),
+    requestOperation(db, operation, {}, Date.now()),
+    ...recordRefundProgress(deps, at, { refundStatus: refundStatusFor(owed, "owed"), owed, partsRemade: remade }),
   ]);
 }
 
@@ -101,34 +101,34 @@ export async function dropped(deps: Deps, at: At, part: Part): Promise<void> {
  * Checks again later if no node has the settlement. It gives nothing up, because a reorg that removed the settlement ends the dispute itself; after
  * an hour an operator is alerted.
  */
-export async function unfound(deps: Deps, at: At): Promise<boolean> {
+export async function recheckLostSettlement(deps: Deps, at: AwardState): Promise<boolean> {
   const { db } = deps;
   const { operation, dispute } = at;
   const now = Date.now();
   const stays = now - operation.createdAt > HOUR_MS;
   await commitAll(deps, [
-    whileOperation(db, operation),
-    checkAt(db, operation, now + (stays ? HOUR_MS : MINUTE_MS), now),
-    ...(stays ? [raiseAlert(db, notFound(dispute))] : []),
+    operationUnchanged(db, operation),
+    setNextCheck(db, operation, now + (stays ? HOUR_MS : MINUTE_MS), now),
+    ...(stays ? [raiseAlert(db, lostSettlementAlert(dispute))] : []),
   ]);
   return true;
 }
 
 /** Waits for contributions. Ends if no refund is owed any longer, or if the contract's 400 days are over. */
-export async function later(deps: Deps, at: At): Promise<boolean> {
+export async function recordNothingToPay(deps: Deps, at: AwardState): Promise<boolean> {
   const { db } = deps;
   const { operation } = at;
   const owed = refundOwed(at);
   const left = refundLeft(at);
   const now = Date.now();
   // Refunds that are not booked yet leave nothing to give up: the next check sees them booked.
-  if (left > 0 && isOver(at)) return givenUp(deps, at, "expired");
+  if (left > 0 && isPayoutExpired(at)) return giveUpAward(deps, at, "expired");
   await commitAll(deps, [
-    whileOperation(db, operation),
-    checkAt(db, operation, owed === 0 ? null : now + (left === 0 ? MINUTE_MS : HOUR_MS), now),
-    ...progress(deps, at, {
+    operationUnchanged(db, operation),
+    setNextCheck(db, operation, owed === 0 ? null : now + (left === 0 ? MINUTE_MS : HOUR_MS), now),
+    ...recordRefundProgress(deps, at, {
       ...paidColumns(at, at.dispute.paidOut),
-      refundStatus: refundStatus(owed, "owed"),
+      refundStatus: refundStatusFor(owed, "owed"),
       owed,
     }),
   ]);
@@ -136,7 +136,7 @@ export async function later(deps: Deps, at: At): Promise<boolean> {
 }
 
 /** Stops paying an award and alerts an operator. After a cancellation the vault reserves the refund, because an operator may repeat the payout. */
-export async function givenUp(deps: Deps, at: At, reason: string): Promise<boolean> {
+export async function giveUpAward(deps: Deps, at: AwardState, reason: string): Promise<boolean> {
   const { db } = deps;
   const { operation, dispute } = at;
   const now = Date.now();
@@ -144,93 +144,101 @@ export async function givenUp(deps: Deps, at: At, reason: string): Promise<boole
   const wanted = reason === "cancelled" ? { kept_until: String(keptUntil) } : {};
   const { nextCheckAt, set } = reserveUntil(at, keptUntil, now);
   await commitAll(deps, [
-    whileOperation(db, operation),
+    operationUnchanged(db, operation),
     putOperation(db, operation, { wanted, status: "failed", reason, txHash: null, nextCheckAt }, now),
-    checkAt(db, operation, nextCheckAt, now),
-    ...progress(deps, at, set),
-    raiseAlert(db, refused(dispute, reason)),
+    setNextCheck(db, operation, nextCheckAt, now),
+    ...recordRefundProgress(deps, at, set),
+    raiseAlert(db, refusedPayoutAlert(dispute, reason)),
   ]);
   return true;
 }
 
 /** Updates the reserve of a cancelled award each hour, and releases it when its days are over. */
-export async function updateReserve(deps: Deps, at: At): Promise<boolean> {
+export async function updateReserve(deps: Deps, at: AwardState): Promise<boolean> {
   const { db } = deps;
   const { operation, dispute } = at;
   const now = Date.now();
   const { nextCheckAt, set } = reserveUntil(at, Number(operation.wanted["kept_until"] ?? 0), now);
   await commitAll(deps, [
-    whileOperation(db, operation),
-    checkAt(db, operation, nextCheckAt, now),
-    ...progress(deps, at, { ...paidColumns(at, dispute.paidOut), ...set }),
+    operationUnchanged(db, operation),
+    setNextCheck(db, operation, nextCheckAt, now),
+    ...recordRefundProgress(deps, at, { ...paidColumns(at, dispute.paidOut), ...set }),
   ]);
   return true;
 }
 
-function reserveUntil(at: At, until: number, now: number) {
+function reserveUntil(at: AwardState, until: number, now: number) {
   const left = refundOwed(at);
   const kept = now < until;
   return {
     nextCheckAt: kept ? Math.min(until, now + HOUR_MS) : null,
-    set: { refundStatus: refundStatus(left, "outstanding"), owed: kept ? left : 0 },
+    set: { refundStatus: refundStatusFor(left, "outstanding"), owed: kept ? left : 0 },
   };
 }
 
 /** Makes a cancelled award owed again; the next check plans its next part. */
-export function reopened(deps: Deps, at: At): { readonly row: DisputeRow; readonly statements: Statement[] } {
+export function repeatAward(
+  deps: Deps,
+  at: AwardState,
+): { readonly row: DisputeRow; readonly statements: Statement[] } {
   const { operation, dispute } = at;
   const owed = refundOwed(at);
-  const set = { refundStatus: refundStatus(owed, "owed"), owed };
+  const set = { refundStatus: refundStatusFor(owed, "owed"), owed };
   return {
     row: { ...dispute, ...set },
     statements: [
-      whileOperation(deps.db, operation),
-      wantAgain(deps.db, operation, {}, Date.now()),
-      ...progress(deps, at, set),
+      operationUnchanged(deps.db, operation),
+      requestOperation(deps.db, operation, {}, Date.now()),
+      ...recordRefundProgress(deps, at, set),
     ],
   };
 }
 
-export async function noted(deps: Deps, at: At, sent: Driven, driven: DrivenTo<ActOnChain>): Promise<boolean> {
+export async function recordPartOutcome(
+  deps: Deps,
+  at: AwardState,
+  sent: DrivenPart,
+  driven: DriveResult<ActOnChain>,
+): Promise<boolean> {
   const { part } = sent;
   const { db } = deps;
   const { operation, dispute } = at;
   const now = Date.now();
-  if (driven.state === "failed") return failed(deps, at, sent, driven.reason);
+  if (driven.state === "failed") return recordFailed(deps, at, sent, driven.reason);
   const scheduled = driven.state === "done" ? driven.onChain.scheduled : null;
-  if (driven.state === "done" && scheduled === null) return hasPaid(deps, at, part, driven.txHash);
-  const known = scheduled ?? knownOf(operation);
+  if (driven.state === "done" && scheduled === null) return recordPaid(deps, at, part, driven.txHash);
+  const known = scheduled ?? scheduleOf(operation);
   const wanted = {
     before: String(part.before),
     amount: String(part.amount),
     ...(known && { effective_at: String(known.effectiveAt), nonce: String(known.nonce) }),
   };
   const reason = driven.state === "waiting" ? driven.reason : "scheduled";
-  const nextCheckAt = scheduled ? Math.max(scheduled.effectiveAt + SECOND_MS, now + MINUTE_MS) : firstCheck(now);
+  const nextCheckAt = scheduled ? Math.max(scheduled.effectiveAt + SECOND_MS, now + MINUTE_MS) : firstCheckAt(now);
   const owed = refundOwed(at, part.before);
   const status: RefundStatus = scheduled || driven.txHash !== null ? "sent" : dispute.refundStatus;
   await commitAll(deps, [
-    whileOperation(db, operation),
+    operationUnchanged(db, operation),
     putOperation(db, operation, { wanted, status: "waiting", reason, txHash: driven.txHash, nextCheckAt }, now),
-    checkAt(db, operation, nextCheckAt, now),
+    setNextCheck(db, operation, nextCheckAt, now),
     // The vault reserves the whole part, because the contract pays all of it even if wallets have refunded some.
-    ...progress(deps, at, {
-      ...unpaid(at, part),
+    ...recordRefundProgress(deps, at, {
+      ...unpaidColumns(at, part),
       owed: Math.max(owed, part.amount),
-      refundStatus: refundStatus(owed, status),
+      refundStatus: refundStatusFor(owed, status),
     }),
   ]);
   return driven.state !== "waiting";
 }
 
-export async function hasPaid(deps: Deps, at: At, part: Part, txHash: string | null): Promise<boolean> {
+export async function recordPaid(deps: Deps, at: AwardState, part: AwardPart, txHash: string | null): Promise<boolean> {
   const { db } = deps;
   const { operation, dispute } = at;
   const now = Date.now();
   // If a reorg removed a refund after the award was paid, the rest becomes a new part.
   if (operation.status === "done" && txHash === null && refundOwed(at) === 0) {
     const checks = operation.checks + 1;
-    await commitAll(deps, [noteCheck(db, operation, checks, nextCheck(checks, now))]);
+    await commitAll(deps, [noteCheck(db, operation, checks, nextCheckAfter(checks, now))]);
     return true;
   }
   const paidOut = part.before + part.amount;
@@ -238,25 +246,29 @@ export async function hasPaid(deps: Deps, at: At, part: Part, txHash: string | n
   // The next check plans the next part.
   const wanted = owed === 0 ? { before: String(part.before), amount: String(part.amount) } : {};
   const status = owed === 0 ? "done" : "waiting";
-  const nextCheckAt = owed === 0 ? firstCheck(now) : now + HOUR_MS;
+  const nextCheckAt = owed === 0 ? firstCheckAt(now) : now + HOUR_MS;
   await commitAll(deps, [
-    whileOperation(db, operation),
+    operationUnchanged(db, operation),
     putOperation(db, operation, { wanted, status, reason: null, txHash, nextCheckAt }, now),
-    checkAt(db, operation, nextCheckAt, now),
-    ...progress(deps, at, { ...paidColumns(at, paidOut), owed, refundStatus: refundStatus(owed, "owed") }),
+    setNextCheck(db, operation, nextCheckAt, now),
+    ...recordRefundProgress(deps, at, {
+      ...paidColumns(at, paidOut),
+      owed,
+      refundStatus: refundStatusFor(owed, "owed"),
+    }),
   ]);
-  await nudgeReserve(deps, { ...dispute, refundFrom: null });
+  await queueReserve(deps, { ...dispute, refundFrom: null });
   return true;
 }
 
 /** A part that was recorded as paid, but that the contract does not have, is owed again. */
-function unpaid(at: At, { before }: Part) {
+function unpaidColumns(at: AwardState, { before }: AwardPart) {
   if (at.operation.status !== "done") return {};
   const owed = refundOwed(at, before);
-  return { ...paidColumns(at, before), owed, refundStatus: refundStatus(owed, "owed") };
+  return { ...paidColumns(at, before), owed, refundStatus: refundStatusFor(owed, "owed") };
 }
 
-const paidColumns = ({ dispute, refunded }: At, paidOut: number) => ({
+const paidColumns = ({ dispute, refunded }: AwardState, paidOut: number) => ({
   paidOut,
   bountyPaid: Math.min(dispute.bounty, Math.max(0, paidOut + refunded - dispute.refund)),
 });
@@ -265,7 +277,12 @@ const paidColumns = ({ dispute, refunded }: At, paidOut: number) => ({
  * Handles a part that the contract refused. If the database has lost an earlier payout, the contract's booked events show it, and the next part
  * starts from there (CHN-24).
  */
-async function failed(deps: Deps, at: At, { part, act, signer, place }: Driven, reason: string): Promise<boolean> {
+async function recordFailed(
+  deps: Deps,
+  at: AwardState,
+  { part, act, signer, place }: DrivenPart,
+  reason: string,
+): Promise<boolean> {
   const { db } = deps;
   const { operation, dispute, transaction, booked, on } = at;
   const now = Date.now();
@@ -273,17 +290,17 @@ async function failed(deps: Deps, at: At, { part, act, signer, place }: Driven, 
   if (forgotten || reason === "ExceedsVault") {
     const owed = refundOwed(at, forgotten ? booked : part.before);
     await commitAll(deps, [
-      whileOperation(db, operation),
-      wantAgain(db, operation, {}, now),
-      checkAt(db, operation, now + (forgotten ? 0 : MINUTE_MS), now),
-      ...progress(deps, at, { ...(forgotten ? paidColumns(at, booked) : unpaid(at, part)), owed }),
+      operationUnchanged(db, operation),
+      requestOperation(db, operation, {}, now),
+      setNextCheck(db, operation, now + (forgotten ? 0 : MINUTE_MS), now),
+      ...recordRefundProgress(deps, at, { ...(forgotten ? paidColumns(at, booked) : unpaidColumns(at, part)), owed }),
     ]);
     return true;
   }
   if (reason === "cancelled") {
     // A single node may see the payment and the schedule in different blocks, so a second one is asked.
-    const asked = { by: () => signer.address(), known: knownOf(operation) };
-    if (await isCancelled(on, act, asked)) return givenUp(deps, at, reason);
+    const asked = { by: () => signer.address(), known: scheduleOf(operation) };
+    if (await isActCancelled(on, act, asked)) return giveUpAward(deps, at, reason);
   }
   // The part may be gone after a reorg, or the buyer may have moved the refund address in a block that is not booked yet.
   const isDone = reason === "UnknownSettlement" && operation.status === "done";
@@ -291,39 +308,39 @@ async function failed(deps: Deps, at: At, { part, act, signer, place }: Driven, 
   if (ahead === "unavailable") return false;
   if (ahead !== null && booked + ahead.paidOut >= part.before + part.amount) {
     const checks = operation.checks + 1;
-    await commitAll(deps, [noteCheck(db, operation, checks, nextCheck(checks, now))]);
+    await commitAll(deps, [noteCheck(db, operation, checks, nextCheckAfter(checks, now))]);
     return true;
   }
   await commitAll(deps, [
-    whileOperation(db, operation),
-    checkAt(db, operation, now + HOUR_MS, now),
-    raiseAlert(db, refused(dispute, reason)),
-    ...(isDone ? progress(deps, at, unpaid(at, part)) : []),
+    operationUnchanged(db, operation),
+    setNextCheck(db, operation, now + HOUR_MS, now),
+    raiseAlert(db, refusedPayoutAlert(dispute, reason)),
+    ...(isDone ? recordRefundProgress(deps, at, unpaidColumns(at, part)) : []),
   ]);
   return true;
 }
 
 /** Reports changes of the dispute, and lowers the reserve if the vault owes less. */
-function progress(deps: Deps, { dispute, escrow, now }: At, set: Partial<DisputeRow>): Statement[] {
+function recordRefundProgress(deps: Deps, { dispute, escrow, now }: AwardState, set: Partial<DisputeRow>): Statement[] {
   const { db } = deps;
   const row: DisputeRow = { ...dispute, ...set };
   const claim = { disputed: 0, owed: row.owed - dispute.owed };
   const noted = { ...set, refundedBefore: row.refundedBefore };
   const changed = Object.keys(set).some((name) => row[name as keyof DisputeRow] !== dispute[name as keyof DisputeRow]);
   return [
-    ...(changed ? [...noteRefund(db, dispute, noted), ...told(deps, row, now)] : []),
+    ...(changed ? [...updateRefund(db, dispute, noted), ...recordDisputeUpdated(deps, row, now)] : []),
     ...(claim.owed !== 0 && escrow
-      ? [...moveClaim(db, escrow, claimed(escrow, claim), claim), wantReserve(db, dispute)]
+      ? [...moveClaim(db, escrow, addClaim(escrow, claim), claim), requestReserve(db, dispute)]
       : []),
   ];
 }
 
-const refused = ({ disputeId, network }: DisputeRow, reason: string): Alert => ({
+const refusedPayoutAlert = ({ disputeId, network }: DisputeRow, reason: string): Alert => ({
   kind: "award",
   subject: `${disputeId} on ${network}`,
   message: `The contract refused to pay an award: ${reason}.`,
 });
-const notFound = ({ disputeId, network }: DisputeRow): Alert => ({
+const lostSettlementAlert = ({ disputeId, network }: DisputeRow): Alert => ({
   kind: "award",
   subject: `${disputeId} on ${network}`,
   message: "No node finds the settlement that an award is paid for: the service looks for it again each hour.",

@@ -2,46 +2,46 @@
 // many parts as needed. A part is stored before it is sent, and the contract pays it once, because it commits to what was paid before it.
 // payout-record.ts records the outcome of a part.
 import type { Signer } from "../chain/gateway.ts";
-import { networkNamed, onEdition } from "../chain/networks.ts";
-import { findOperation, findUnchecked, wantAgain, whileOperation } from "../chain/store.ts";
+import { requireNetwork, selectEdition } from "../chain/networks.ts";
+import { findDueOperations, findOperation, operationUnchanged, requestOperation } from "../chain/store.ts";
 import { readVault } from "../chain/surplus.ts";
-import { driveAct, hasAct, isCancelled, purposeOfPayout, type VaultAct } from "../chain/vault-acts.ts";
+import { driveAct, isActCancelled, isActDone, toPayoutPurpose, type VaultAct } from "../chain/vault-acts.ts";
 import type { Deps } from "../context.ts";
-import { FIRST } from "../core/due.ts";
+import { BEFORE_FIRST_DUE } from "../core/due.ts";
 import { Conflict } from "../core/retry.ts";
 import { commit, readBatch } from "../db/batch.ts";
 import type { FollowerRow } from "../db/tables/chain.ts";
 import { findRefundAddresses } from "../escrow/refund-store.ts";
 import { findTransaction } from "../facilitation/store.ts";
 import type { EachJob } from "../jobs/job.ts";
-import { signerOn } from "../objects/signers.ts";
-import { readAhead, settlementFacts } from "./payout-chain.ts";
+import { createSigner } from "../objects/signers.ts";
+import { readAhead, readSettlementFacts } from "./payout-chain.ts";
 import {
-  type At,
+  type AwardPart,
+  type AwardState,
   awardLeft,
-  dropped,
-  givenUp,
-  hasPaid,
-  isOver,
-  knownOf,
-  later,
-  noted,
-  type Part,
+  dropPart,
+  giveUpAward,
+  isPayoutExpired,
   partOf,
+  recheckLostSettlement,
+  recordNothingToPay,
+  recordPaid,
+  recordPartOutcome,
   refundLeft,
-  unfound,
+  scheduleOf,
   updateReserve,
 } from "./payout-record.ts";
-import { findEscrowOfDispute, findPaidOut, findPlace, findRefundedDispute, transactionOf } from "./store.ts";
-import { partStands } from "./terms.ts";
+import { findEscrowOfDispute, findFollowerPlace, findPaidOut, findRefundedDispute, transactionOf } from "./store.ts";
+import { isPartKept } from "./terms.ts";
 
-const reads = ({ db }: Deps, network: string, disputeId: string) => ({
+const payoutReads = ({ db }: Deps, network: string, disputeId: string) => ({
   operation: findOperation(db, { network, kind: "payout", subject: disputeId }),
   found: findRefundedDispute(db, disputeId),
   transaction: findTransaction(db, transactionOf(disputeId)),
   escrow: findEscrowOfDispute(db, disputeId),
   booked: findPaidOut(db, disputeId),
-  place: findPlace(db, network),
+  place: findFollowerPlace(db, network),
   movedTo: findRefundAddresses(db, transactionOf(disputeId)),
 });
 
@@ -52,7 +52,7 @@ export async function payAward(
   until: number,
 ): Promise<boolean> {
   try {
-    return await drive(deps, award.network, award.disputeId, until);
+    return await driveAward(deps, award.network, award.disputeId, until);
   } catch (thrown) {
     // The dispute or the operation changed meanwhile, so the operation is still due.
     if (thrown instanceof Conflict) return false;
@@ -60,57 +60,57 @@ export async function payAward(
   }
 }
 
-async function drive(deps: Deps, name: string, disputeId: string, until: number): Promise<boolean> {
-  const at = await readAt(deps, name, disputeId);
+async function driveAward(deps: Deps, name: string, disputeId: string, until: number): Promise<boolean> {
+  const at = await readAwardState(deps, name, disputeId);
   if (at === null) return true;
   if (at === "unavailable") return false;
   const { operation, on, place } = at;
   if (operation.status === "failed") return updateReserve(deps, at);
   const begun = partOf(operation);
-  const over = operation.status !== "done" && isOver(at);
-  const part = begun ?? (over ? null : await nextPart(at));
+  const over = operation.status !== "done" && isPayoutExpired(at);
+  const part = begun ?? (over ? null : await planNextPart(at));
   if (part === "unavailable") return false;
-  if (part === null) return later(deps, at);
-  const facts = await settlementFacts(deps, at, part.before);
-  const tools = { chain: deps.chain, signer: signerOn(deps.env, "arbiter", name) };
+  if (part === null) return recordNothingToPay(deps, at);
+  const facts = await readSettlementFacts(deps, at, part.before);
+  const tools = { chain: deps.chain, signer: createSigner(deps.env, "arbiter", name) };
   if (facts === "unavailable") return false;
   if (facts === "unknown") {
-    if (!over) return unfound(deps, at);
-    const left = await isLeft(at, tools.signer, until);
-    return left && givenUp(deps, at, "expired");
+    if (!over) return recheckLostSettlement(deps, at);
+    const left = await withdrawPart(at, tools.signer, until);
+    return left && giveUpAward(deps, at, "expired");
   }
   const act = { kind: "payout", settlement: facts, amount: BigInt(part.amount) } as const;
   if (
     over ||
-    (operation.status !== "done" && !partStands(part.amount, awardLeft(at, part.before), at.dispute.partsRemade))
+    (operation.status !== "done" && !isPartKept(part.amount, awardLeft(at, part.before), at.dispute.partsRemade))
   ) {
-    const fate = await fateOf(at, act, tools.signer, until);
+    const fate = await findPartOutcome(at, act, tools.signer, until);
     if (fate === "unknown") return false;
-    if (fate === "paid") return hasPaid(deps, at, part, null);
-    if (fate === "cancelled") return givenUp(deps, at, "cancelled");
-    if (over) return givenUp(deps, at, "expired");
-    await dropped(deps, at, part);
-    return drive(deps, name, disputeId, until);
+    if (fate === "paid") return recordPaid(deps, at, part, null);
+    if (fate === "cancelled") return giveUpAward(deps, at, "cancelled");
+    if (over) return giveUpAward(deps, at, "expired");
+    await dropPart(deps, at, part);
+    return driveAward(deps, name, disputeId, until);
   }
   if (!begun) {
-    await begin(deps, at, part);
-    return drive(deps, name, disputeId, until);
+    await storePart(deps, at, part);
+    return driveAward(deps, name, disputeId, until);
   }
-  const driven = await driveAct(tools, on, act, knownOf(operation), until);
-  return noted(deps, at, { part, act, signer: tools.signer, place }, driven);
+  const driven = await driveAct(tools, on, act, scheduleOf(operation), until);
+  return recordPartOutcome(deps, at, { part, act, signer: tools.signer, place }, driven);
 }
 
 /** Returns null if there is nothing to do. */
-async function readAt(
+async function readAwardState(
   deps: Deps,
   name: string,
   disputeId: string,
-): Promise<(At & { readonly place: FollowerRow | null }) | null | "unavailable"> {
-  const stored = await readBatch(deps.db, reads(deps, name, disputeId));
+): Promise<(AwardState & { readonly place: FollowerRow | null }) | null | "unavailable"> {
+  const stored = await readBatch(deps.db, payoutReads(deps, name, disputeId));
   const { operation, found, transaction, escrow, booked, place, movedTo } = stored;
   if (!operation || operation.nextCheckAt === null || !found || !transaction) return null;
-  const network = networkNamed(deps.config.networks, name);
-  const on = onEdition(network, transaction.contract || network.settlement_contract.toLowerCase());
+  const network = requireNetwork(deps.config.networks, name);
+  const on = selectEdition(network, transaction.contract || network.settlement_contract.toLowerCase());
   // A refund from before the filing may be booked after the dispute's end. The next change of the row stores it.
   const dispute = { ...found.dispute, refundedBefore: Math.max(found.dispute.refundedBefore, found.earlier) };
   if (!on || dispute.refundFrom !== "vault") return null;
@@ -124,32 +124,32 @@ async function readAt(
 }
 
 /** Withdraws a part from the signer. Returns true if no transaction for it is pending any longer. */
-async function isLeft({ on, transaction }: At, signer: Signer, until: number): Promise<boolean> {
-  const withdrawn = await signer.withdraw(purposeOfPayout(on, transaction.settlementKey), until);
+async function withdrawPart({ on, transaction }: AwardState, signer: Signer, until: number): Promise<boolean> {
+  const withdrawn = await signer.withdraw(toPayoutPurpose(on, transaction.settlementKey), until);
   return withdrawn.ok && withdrawn.value.state === "clear";
 }
 
 /** Finds the outcome of a part that is no longer to be paid. */
-async function fateOf(
-  at: At,
+async function findPartOutcome(
+  at: AwardState,
   act: Extract<VaultAct, { kind: "payout" }>,
   signer: Signer,
   until: number,
 ): Promise<"paid" | "cancelled" | "clear" | "unknown"> {
   const { on, operation } = at;
-  if (!(await isLeft(at, signer, until))) return "unknown";
-  const has = await hasAct(on, act);
+  if (!(await withdrawPart(at, signer, until))) return "unknown";
+  const has = await isActDone(on, act);
   if (!has.ok) return "unknown";
   if (has.value) return "paid";
-  const asked = { by: () => signer.address(), known: knownOf(operation) };
-  return asked.known !== null && (await isCancelled(on, act, asked)) ? "cancelled" : "clear";
+  const asked = { by: () => signer.address(), known: scheduleOf(operation) };
+  return asked.known !== null && (await isActCancelled(on, act, asked)) ? "cancelled" : "clear";
 }
 
 /**
  * The next part is the refund as far as the vault holds it, and the bounty from the rest that no other award's refund needs. Null if nothing is left
  * to pay or the vault is empty: later contributions pay a refund, but no bounty.
  */
-async function nextPart(at: At): Promise<Part | null | "unavailable"> {
+async function planNextPart(at: AwardState): Promise<AwardPart | null | "unavailable"> {
   const { dispute, escrow, on } = at;
   const left = awardLeft(at);
   if (left === 0) return null;
@@ -163,13 +163,13 @@ async function nextPart(at: At): Promise<Part | null | "unavailable"> {
 }
 
 /** Stores the part before anything is sent, so that a retry after a crash sends the same part. */
-async function begin({ db }: Deps, { operation }: At, { before, amount }: Part): Promise<void> {
+async function storePart({ db }: Deps, { operation }: AwardState, { before, amount }: AwardPart): Promise<void> {
   const now = Date.now();
   const wanted = { before: String(before), amount: String(amount) };
   await commit(db, [
-    whileOperation(db, operation),
+    operationUnchanged(db, operation),
     // It also sets `updatedAt` past every earlier reading, so the guard of a concurrent run fails.
-    wantAgain(db, operation, wanted, now),
+    requestOperation(db, operation, wanted, now),
   ]);
 }
 
@@ -177,7 +177,9 @@ export const payAwards: EachJob = {
   kind: "each",
   name: "pay_awards",
   find: async ({ db }, after, limit) => {
-    const { due } = await readBatch(db, { due: findUnchecked(db, "payout", Date.now(), after ?? FIRST, limit) });
+    const { due } = await readBatch(db, {
+      due: findDueOperations(db, "payout", Date.now(), after ?? BEFORE_FIRST_DUE, limit),
+    });
     return due;
   },
   record: async ({ env }, id) => {

@@ -1,7 +1,7 @@
 // Repeats a payout that the guardian cancelled (DSP-19), at an operator's request: once for each cancellation. A large one needs two operators.
 import type { OperatorCall } from "../call.ts";
-import { amountOn, networkNamed, onEdition } from "../chain/networks.ts";
-import { checkAt, putOperation, whileOperation } from "../chain/store.ts";
+import { formatTokenUnits, requireNetwork, selectEdition } from "../chain/networks.ts";
+import { operationUnchanged, putOperation, setNextCheck } from "../chain/store.ts";
 import { toIso } from "../core/clock.ts";
 import { ServiceError } from "../core/errors.ts";
 import { floorAmount } from "../core/money.ts";
@@ -16,12 +16,12 @@ import { recordOperatorEntry } from "../journal/operator-log.ts";
 import { retryUnderLocks } from "../objects/locks.ts";
 import { noteRepeatedPayout } from "./entries.ts";
 import type { PayoutInput } from "./operator-schema.ts";
-import { type At, awardLeft, isOver, refundLeft, reopened } from "./payout-record.ts";
-import { nudgeReserve } from "./reserve.ts";
+import { type AwardState, awardLeft, isPayoutExpired, refundLeft, repeatAward } from "./payout-record.ts";
+import { queueReserve } from "./reserve.ts";
 import type { PayoutView } from "./responses.ts";
 import { findEscrowOfDispute, findPaidOut, findPayout, findRefundedDispute, transactionOf } from "./store.ts";
 
-const reads = (db: OperatorCall["db"], disputeId: string) => ({
+const repeatReads = (db: OperatorCall["db"], disputeId: string) => ({
   found: findRefundedDispute(db, disputeId),
   operation: findPayout(db, disputeId),
   transaction: findTransaction(db, transactionOf(disputeId)),
@@ -37,29 +37,42 @@ export async function repeatPayout(
 ): Promise<PayoutView> {
   const { db, deps } = call;
   const done = await retryUnderLocks(deps.env, async (touches) => {
-    const { caller, found, operation, transaction, escrow, booked, movedTo } = await call.read(reads(db, disputeId));
+    const { caller, found, operation, transaction, escrow, booked, movedTo } = await call.read(
+      repeatReads(db, disputeId),
+    );
     if (!found) throw new ServiceError("not_found");
     const { dispute } = found;
     touches([dispute.providerDid, dispute.consumerDid]);
-    if (!operation || !transaction || !isCancelled(dispute, operation)) throw notCancelled(dispute);
-    const network = networkNamed(deps.config.networks, dispute.network);
-    const on = onEdition(network, transaction.contract || network.settlement_contract.toLowerCase());
-    if (!on) throw notCancelled(dispute);
+    if (!operation || !transaction || !isPayoutCancelled(dispute, operation)) throw notCancelledError(dispute);
+    const network = requireNetwork(deps.config.networks, dispute.network);
+    const on = selectEdition(network, transaction.contract || network.settlement_contract.toLowerCase());
+    if (!on) throw notCancelledError(dispute);
     const now = deps.clock.now() + found.clockOffsetMs;
     const since = { ...dispute, refundedBefore: Math.max(dispute.refundedBefore, found.earlier) };
     const refunded = Math.max(0, found.refunded - since.refundedBefore);
-    const at: At = { operation, dispute: since, transaction, movedTo, escrow, on, refunded, ahead: 0, booked, now };
+    const at: AwardState = {
+      operation,
+      dispute: since,
+      transaction,
+      movedTo,
+      escrow,
+      on,
+      refunded,
+      ahead: 0,
+      booked,
+      now,
+    };
     const left = awardLeft(at, Math.max(dispute.paidOut, booked));
-    if (refundLeft(at, Math.max(dispute.paidOut, booked)) === 0) throw nothingLeft(dispute);
-    if (isOver(at)) throw expired(dispute);
-    const asked = askedOf(operation);
-    if (asked !== null && asked.by === caller.actor.id) throw waitsForAnother(dispute, asked);
+    if (refundLeft(at, Math.max(dispute.paidOut, booked)) === 0) throw nothingLeftError(dispute);
+    if (isPayoutExpired(at)) throw expiredError(dispute);
+    const asked = findFirstRequest(operation);
+    if (asked !== null && asked.by === caller.actor.id) throw secondOperatorError(dispute, asked);
     const begins = asked !== null || left <= floorAmount(deps.config.payoutAloneUpTo, on.decimals);
-    const begun = begins ? reopened(deps, at) : null;
+    const begun = begins ? repeatAward(deps, at) : null;
     const view: PayoutView = {
       dispute_id: disputeId,
       payout: begins ? "begun" : "waits_for_second_operator",
-      amount: amountOn(on, left),
+      amount: formatTokenUnits(on, left),
       currency: dispute.currency,
       requested_by: asked?.by ?? caller.actor.id,
       confirmed_by: asked === null ? null : caller.actor.id,
@@ -69,7 +82,7 @@ export async function repeatPayout(
       [
         ...(begun
           ? [...begun.statements, ...noteRepeatedPayout(db, caller.actor, found, begun.row.refundStatus, now)]
-          : requested(call, operation, dispute, caller.actor, view)),
+          : requestSecondOperator(call, operation, dispute, caller.actor, view)),
         recordOperatorEntry(db, caller.actor, deps.clock.now(), {
           action: begins ? "dispute.payout_repeated" : "dispute.payout_requested",
           subject: { type: "dispute", id: disputeId },
@@ -81,21 +94,21 @@ export async function repeatPayout(
     );
     return { view, begun };
   });
-  if (done.begun) call.background(nudgeReserve(deps, done.begun.row));
+  if (done.begun) call.background(queueReserve(deps, done.begun.row));
   return done.view;
 }
 
-const isCancelled = ({ refundFrom, refundStatus }: DisputeRow, { status, reason }: OperationRow): boolean =>
+const isPayoutCancelled = ({ refundFrom, refundStatus }: DisputeRow, { status, reason }: OperationRow): boolean =>
   refundFrom === "vault" && refundStatus === "outstanding" && status === "failed" && reason === "cancelled";
 
 /** The first operator's request since the last cancellation; a further cancellation removes it. */
-type Asked = { readonly by: string; readonly at: number };
-const askedOf = ({ wanted }: OperationRow): Asked | null => {
+type FirstRequest = { readonly by: string; readonly at: number };
+const findFirstRequest = ({ wanted }: OperationRow): FirstRequest | null => {
   const { requested_by: by, requested_at: at } = wanted;
   return by && at ? { by, at: Number(at) } : null;
 };
 
-function requested(
+function requestSecondOperator(
   { db, deps }: OperatorCall,
   operation: OperationRow,
   dispute: DisputeRow,
@@ -112,29 +125,29 @@ function requested(
     message: `The operator ${id} asks to pay ${amount} ${currency} of a cancelled award again: a second operator has to confirm it by the same call.`,
   };
   return [
-    whileOperation(db, operation),
+    operationUnchanged(db, operation),
     putOperation(db, operation, outcome, now),
-    checkAt(db, operation, nextCheckAt, now),
+    setNextCheck(db, operation, nextCheckAt, now),
     raiseAlert(db, alert),
   ];
 }
 
-const notCancelled = ({ status, refundStatus }: DisputeRow): ServiceError =>
+const notCancelledError = ({ status, refundStatus }: DisputeRow): ServiceError =>
   new ServiceError("invalid_status", {
     message: "No payout of this dispute was cancelled since the last request: there is nothing to pay again.",
     detail: { status, refund_status: refundStatus },
   });
-const nothingLeft = ({ refundStatus }: DisputeRow): ServiceError =>
+const nothingLeftError = ({ refundStatus }: DisputeRow): ServiceError =>
   new ServiceError("invalid_status", {
     message: "The whole refund has been repaid or paid out meanwhile.",
     detail: { refund_status: refundStatus },
   });
-const expired = ({ refundStatus }: DisputeRow): ServiceError =>
+const expiredError = ({ refundStatus }: DisputeRow): ServiceError =>
   new ServiceError("invalid_status", {
     message: "The contract pays nothing out for a settlement older than 400 days.",
     detail: { refund_status: refundStatus },
   });
-const waitsForAnother = ({ refundStatus }: DisputeRow, { by, at }: Asked): ServiceError =>
+const secondOperatorError = ({ refundStatus }: DisputeRow, { by, at }: FirstRequest): ServiceError =>
   new ServiceError("invalid_status", {
     message: "You requested this payout: a second operator has to confirm it.",
     detail: { refund_status: refundStatus, requested_by: by, requested_at: toIso(at) },

@@ -1,12 +1,19 @@
 // Sets the contract's reserve to what open disputes and unpaid awards claim of a vault (DSP-15). Anyone may release a vault's surplus, and the
 // reserve is not surplus.
-import { didHash } from "../chain/hashes.ts";
-import { networkNamed, onEdition } from "../chain/networks.ts";
-import { type DrivenTo, firstCheck, nextCheck } from "../chain/operations.ts";
-import { checkAt, findOperation, findUnchecked, noteCheck, putOperation, whileOperation } from "../chain/store.ts";
+import { hashDid } from "../chain/hashes.ts";
+import { requireNetwork, selectEdition } from "../chain/networks.ts";
+import { type DriveResult, firstCheckAt, nextCheckAfter } from "../chain/operations.ts";
+import {
+  findDueOperations,
+  findOperation,
+  noteCheck,
+  operationUnchanged,
+  putOperation,
+  setNextCheck,
+} from "../chain/store.ts";
 import { type ActOnChain, driveAct } from "../chain/vault-acts.ts";
 import type { Deps } from "../context.ts";
-import { FIRST } from "../core/due.ts";
+import { BEFORE_FIRST_DUE } from "../core/due.ts";
 import { HOUR_MS } from "../core/limits.ts";
 import { Conflict } from "../core/retry.ts";
 import { commit, readBatch } from "../db/batch.ts";
@@ -16,10 +23,10 @@ import { editionOf } from "../escrow/states.ts";
 import { findEscrowsOfVault } from "../escrow/store.ts";
 import type { EachJob } from "../jobs/job.ts";
 import { type Alert, raiseAlert } from "../journal/alerts.ts";
-import { signerOn } from "../objects/signers.ts";
+import { createSigner } from "../objects/signers.ts";
 
 /** Queues the chain work after a commit that changed a claim. If a message is lost, the minute's job finds the work. */
-export const nudgeReserve = async (
+export const queueReserve = async (
   { env }: Pick<Deps, "env">,
   { network, providerDid, disputeId, refundFrom }: DisputeRow,
 ): Promise<void> => {
@@ -39,21 +46,21 @@ export async function setReserve(deps: Deps, vault: { network: string; did: stri
     escrows: findEscrowsOfVault(db, vault),
   });
   if (!operation || operation.nextCheckAt === null) return true;
-  const present = networkNamed(config.networks, network);
+  const present = requireNetwork(config.networks, network);
   const [escrow] = escrows;
-  const on = escrow ? onEdition(present, editionOf(escrow, present)) : null;
+  const on = escrow ? selectEdition(present, editionOf(escrow, present)) : null;
   if (!on) return true;
   const kept = escrows.reduce((sum, { disputed, owed }) => sum + Math.max(0, disputed + owed), 0);
-  const act = { kind: "reserve", providerDidHash: didHash(did), reserve: BigInt(kept) } as const;
-  const driven = await driveAct({ chain, signer: signerOn(env, "arbiter", network) }, on, act, null, until);
-  return noted(deps, operation, driven, String(kept));
+  const act = { kind: "reserve", providerDidHash: hashDid(did), reserve: BigInt(kept) } as const;
+  const driven = await driveAct({ chain, signer: createSigner(env, "arbiter", network) }, on, act, null, until);
+  return recordReserve(deps, operation, driven, String(kept));
 }
 
 /** Records nothing if another claim was requested since the reading: the operation is driven again. */
-async function noted(
+async function recordReserve(
   { db }: Deps,
   operation: OperationRow,
-  driven: DrivenTo<ActOnChain>,
+  driven: DriveResult<ActOnChain>,
   reserve: string,
 ): Promise<boolean> {
   const now = Date.now();
@@ -61,16 +68,16 @@ async function noted(
   const wanted = { reserve };
   try {
     if (driven.state === "done" && operation.status === "done" && operation.wanted["reserve"] === reserve) {
-      await commit(db, [noteCheck(db, operation, checked, nextCheck(checked, now))]);
+      await commit(db, [noteCheck(db, operation, checked, nextCheckAfter(checked, now))]);
       return true;
     }
     const reason = driven.state === "done" ? null : driven.reason;
-    const nextCheckAt = driven.state === "failed" ? now + HOUR_MS : firstCheck(now);
+    const nextCheckAt = driven.state === "failed" ? now + HOUR_MS : firstCheckAt(now);
     await commit(db, [
-      whileOperation(db, operation),
+      operationUnchanged(db, operation),
       putOperation(db, operation, { wanted, status: driven.state, reason, txHash: driven.txHash, nextCheckAt }, now),
-      checkAt(db, operation, nextCheckAt, now),
-      ...(driven.state === "failed" ? [raiseAlert(db, refused(operation, driven.reason))] : []),
+      setNextCheck(db, operation, nextCheckAt, now),
+      ...(driven.state === "failed" ? [raiseAlert(db, refusedReserveAlert(operation, driven.reason))] : []),
     ]);
   } catch (thrown) {
     if (!(thrown instanceof Conflict)) throw thrown;
@@ -79,7 +86,7 @@ async function noted(
   return driven.state !== "waiting";
 }
 
-const refused = ({ subject, network }: OperationRow, reason: string): Alert => ({
+const refusedReserveAlert = ({ subject, network }: OperationRow, reason: string): Alert => ({
   kind: "award",
   subject: `${subject} on ${network}`,
   message: `The contract refused the vault's new reserve for disputes: ${reason}.`,
@@ -89,7 +96,9 @@ export const keepReserves: EachJob = {
   kind: "each",
   name: "keep_reserves",
   find: async ({ db }, after, limit) => {
-    const { due } = await readBatch(db, { due: findUnchecked(db, "reserve", Date.now(), after ?? FIRST, limit) });
+    const { due } = await readBatch(db, {
+      due: findDueOperations(db, "reserve", Date.now(), after ?? BEFORE_FIRST_DUE, limit),
+    });
     return due;
   },
   record: async ({ env }, id) => {

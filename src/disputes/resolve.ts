@@ -1,35 +1,35 @@
 // The operators' side of disputes (DSP-16): the list of all disputes, and the arbiter's verdict with its signed award.
-import { askedPage, type OperatorCall, type Precheck, precheck } from "../call.ts";
-import { amountOn, caip2Of, networkNamed } from "../chain/networks.ts";
+import { type OperatorCall, type Precheck, precheck, readPage } from "../call.ts";
+import { formatTokenUnits, requireNetwork, toCaip2 } from "../chain/networks.ts";
 import { commitAll } from "../commit.ts";
 import { toIso } from "../core/clock.ts";
 import { fieldError, ServiceError, validationError } from "../core/errors.ts";
 import { SECOND_MS } from "../core/limits.ts";
 import { tryMove } from "../core/machine.ts";
 import { parseAmount } from "../core/money.ts";
-import { listingOf, type Page } from "../core/page.ts";
+import { hashListing, type Page } from "../core/page.ts";
 import { Conflict } from "../core/retry.ts";
 import type { DisputeRow } from "../db/tables/disputes.ts";
 import { recordOperatorEntry } from "../journal/operator-log.ts";
 import { retryUnderLocks } from "../objects/locks.ts";
 import { signAward } from "../protocol/award.ts";
-import { escalated, isTakenAway } from "./deadlines.ts";
-import { type Ended, endDispute, endingReads, offsetOf } from "./end.ts";
+import { isSettlementReversed, recordEscalation } from "./deadlines.ts";
+import { clockOffsetIn, type Ended, endDispute, endingReads } from "./end.ts";
 import { noteDecision } from "./entries.ts";
 import { listAllDisputes } from "./list-store.ts";
-import { noticesOfDecision } from "./notices.ts";
+import { recordDecisionNotices } from "./notices.ts";
 import type { OperatorDisputeQuery, VerdictInput } from "./operator-schema.ts";
-import { nudgeReserve } from "./reserve.ts";
+import { queueReserve } from "./reserve.ts";
 import type { DisputeFile } from "./responses.ts";
 import type { DisputeView } from "./schema.ts";
 import { disputeMachine, effectiveDispute } from "./states.ts";
-import { accountsOf, findDispute, findEvidence, findMessages, putAward } from "./store.ts";
+import { findBothAccounts, findDispute, findEvidence, findMessages, putAward } from "./store.ts";
 import { pageOfDisputes, toDisputeFile } from "./views.ts";
 
 export async function getAllDisputes(call: OperatorCall, query: OperatorDisputeQuery): Promise<Page<DisputeView>> {
   const { db, deps } = call;
   const filter = { status: query.status, platformId: query.platform_id, environment: query.environment };
-  const page = await askedPage(call, query, listingOf("all disputes", [], filter));
+  const page = await readPage(call, query, hashListing("all disputes", [], filter));
   const real = deps.clock.now();
   const { found } = await call.read({ found: listAllDisputes(db, filter, real, page) });
   return pageOfDisputes(deps.config, found, page, real);
@@ -48,21 +48,21 @@ export async function resolveDispute(call: OperatorCall, disputeId: string, inpu
       ...endingReads(db, disputeId),
       messages: findMessages(db, disputeId),
       evidence: findEvidence(db, disputeId),
-      ...accountsOf(db, disputeId),
+      ...findBothAccounts(db, disputeId),
     };
     const { caller, messages, evidence, sellersAccount, buyersAccount, ...facts } = await call.read(reads);
     const { found } = facts;
     if (!found) throw new ServiceError("not_found");
     const { dispute: before } = found;
     touches([before.providerDid, before.consumerDid]);
-    const now = deps.clock.now() + offsetOf(facts);
+    const now = deps.clock.now() + clockOffsetIn(facts);
     const present = effectiveDispute(before, now);
-    const refund = refundOf(call, before, input);
-    if (!tryMove(disputeMachine, present.status, "resolve").ok) throw refused(present);
-    if (isTakenAway(facts)) throw takenAway(present);
+    const refund = parseAwardedRefund(call, before, input);
+    if (!tryMove(disputeMachine, present.status, "resolve").ok) throw notInArbitrationError(present);
+    if (isSettlementReversed(facts)) throw reversedSettlementError(present);
     // If no job has recorded that the parties' days are over, this call does.
     if (before.status !== present.status) {
-      await commitAll(deps, escalated(deps, before, "days_end", before.answersUntil, now).statements);
+      await commitAll(deps, recordEscalation(deps, before, "days_end", before.answersUntil, now).statements);
       throw new Conflict(new Error("the dispute has just come to its arbiter"));
     }
     const ending = {
@@ -73,13 +73,13 @@ export async function resolveDispute(call: OperatorCall, disputeId: string, inpu
       finding: input.reason,
     };
     const ended = endDispute(deps, facts, before, "resolve", ending, now);
-    const award = await awardOf(call, ended.row, now);
+    const award = await signDisputeAward(call, ended.row, now);
     const view = toDisputeFile(deps.config, { dispute: ended.row, award, messages, evidence }, now);
     await call.commit(
       [
         ...ended.statements,
         putAward(db, disputeId, award),
-        ...noticesOfDecision(deps, { sellersAccount, buyersAccount }, ended.row),
+        ...recordDecisionNotices(deps, { sellersAccount, buyersAccount }, ended.row),
         ...noteDecision(db, caller.actor, found, view, now),
         recordOperatorEntry(db, caller.actor, deps.clock.now(), {
           action: "dispute.resolved",
@@ -92,40 +92,40 @@ export async function resolveDispute(call: OperatorCall, disputeId: string, inpu
     );
     return { ended, view };
   });
-  call.background(nudgeReserve(deps, done.ended.row));
+  call.background(queueReserve(deps, done.ended.row));
   return done.view;
 }
 
-const refused = ({ status, resolution }: DisputeRow): ServiceError =>
+const notInArbitrationError = ({ status, resolution }: DisputeRow): ServiceError =>
   new ServiceError("invalid_status", {
     message: `The dispute is in ${status}: an arbiter can decide it only in arbitration.`,
     detail: { status, ...(resolution !== null && { resolution }) },
   });
 
-const takenAway = ({ status }: DisputeRow): ServiceError =>
+const reversedSettlementError = ({ status }: DisputeRow): ServiceError =>
   new ServiceError("invalid_status", {
     message: "A reorg removed the settlement: there is nothing to decide.",
     detail: { status },
   });
 
 /** The arbiter awards all that is disputed unless the input names less. */
-function refundOf(
+function parseAwardedRefund(
   { deps }: OperatorCall,
   { network, disputed }: DisputeRow,
   { resolution, refund_amount: given }: VerdictInput,
 ): number {
   if (resolution === "rejected") return 0;
   if (given === undefined || given === null) return disputed;
-  const parsed = parseAmount(given, networkNamed(deps.config.networks, network).decimals);
+  const parsed = parseAmount(given, requireNetwork(deps.config.networks, network).decimals);
   if (!parsed.ok) throw validationError([fieldError("refund_amount", parsed.fault)]);
   if (parsed.units === 0) throw validationError([fieldError("refund_amount", "too_small")]);
   if (parsed.units <= disputed) return parsed.units;
   throw validationError([fieldError("refund_amount", "too_big", "Must be at most the disputed amount.")]);
 }
 
-async function awardOf({ deps }: OperatorCall, row: Ended["row"], now: number): Promise<string> {
-  const network = networkNamed(deps.config.networks, row.network);
-  const amount = (units: number) => amountOn(network, units);
+async function signDisputeAward({ deps }: OperatorCall, row: Ended["row"], now: number): Promise<string> {
+  const network = requireNetwork(deps.config.networks, row.network);
+  const amount = (units: number) => formatTokenUnits(network, units);
   const { resolution, bountyBy } = row;
   if (resolution === null || resolution === "settled" || resolution === "withdrawn" || bountyBy === null)
     throw new Error("unreachable: an arbiter decides for one side");
@@ -140,7 +140,7 @@ async function awardOf({ deps }: OperatorCall, row: Ended["row"], now: number): 
       provider_did: row.providerDid,
       consumer_did: row.consumerDid,
       network: row.network,
-      caip2: caip2Of(network),
+      caip2: toCaip2(network),
       contract: row.contract,
       settlement_key: row.settlementKey,
       reason: row.reason,

@@ -7,8 +7,8 @@ import type { Statement } from "../db/batch.ts";
 import type { DisputeRow } from "../db/tables/disputes.ts";
 import type { EscrowRow } from "../db/tables/money.ts";
 import { recordEventForParties } from "../journal/events.ts";
-import { applyEffect, type Effect, type Found, type Rated, uncounted } from "./effects.ts";
-import { countedOf } from "./end.ts";
+import { applyEffect, type Effect, type FoundSeller, type Rated, reverseCounts } from "./effects.ts";
+import { countsOfResolution } from "./end.ts";
 import { disputeMachine } from "./states.ts";
 import { dropAward, moveDispute } from "./store.ts";
 import { toDisputeView } from "./views.ts";
@@ -26,7 +26,7 @@ type Reversed = {
 export function reverseDispute(
   deps: Deps,
   before: DisputeRow | null,
-  found: Found,
+  found: FoundSeller,
   rated: Rated,
   paidOut: number,
   now: number,
@@ -43,7 +43,7 @@ export function reverseDispute(
     dueAt: null,
   } as const;
   const ended: DisputeRow = { ...before, ...set, status: "resolved" };
-  const effect = takenBack(before);
+  const effect = reversedEffect(before);
   const applied = applyEffect(deps, before, found, effect, now, rated);
   return {
     ...applied,
@@ -51,7 +51,7 @@ export function reverseDispute(
       ...moveDispute(deps.db, before, move(disputeMachine, before.status, "reverse"), set),
       ...applied.statements,
       dropAward(deps.db, before.disputeId),
-      ...dropped(deps, before),
+      ...dropRefundOperation(deps, before),
       ...recordEventForParties(deps.db, before, now, {
         type: "dispute.resolved",
         object: toDisputeView(deps.config, ended, now),
@@ -70,14 +70,18 @@ const NOTHING_OWED = {
 } as const;
 
 /** The reverse of what the filing, or the end, counted and claimed. */
-function takenBack({ resolution, disputed, owed }: DisputeRow): Effect {
-  if (resolution === null) return { ...countedOf("withdrawn"), claim: { disputed: -disputed, owed: 0 } };
-  const { provider, consumer } = countedOf(resolution);
-  return { provider: uncounted(provider, 0), consumer: uncounted(consumer, 0), claim: { disputed: 0, owed: -owed } };
+function reversedEffect({ resolution, disputed, owed }: DisputeRow): Effect {
+  if (resolution === null) return { ...countsOfResolution("withdrawn"), claim: { disputed: -disputed, owed: 0 } };
+  const { provider, consumer } = countsOfResolution(resolution);
+  return {
+    provider: reverseCounts(provider, 0),
+    consumer: reverseCounts(consumer, 0),
+    claim: { disputed: 0, owed: -owed },
+  };
 }
 
 /** Stops awaiting the provider's refund, or paying out of its vault. */
-function dropped({ db }: Deps, { network, refundFrom, disputeId, settlementKey }: DisputeRow): Statement[] {
+function dropRefundOperation({ db }: Deps, { network, refundFrom, disputeId, settlementKey }: DisputeRow): Statement[] {
   if (refundFrom === null) return [];
   return [
     refundFrom === "vault"

@@ -2,7 +2,7 @@
 import type { ErrorCode } from "../core/errors.ts";
 import type { Side } from "../core/vocabulary.ts";
 import { type RouteOf, route } from "../http/route.ts";
-import { validFields } from "../http/schemas.ts";
+import { pickValidFields } from "../http/schemas.ts";
 import { accept, concede, escalate, precheckAct, respond, withdraw } from "./answer.ts";
 import { addEvidence } from "./evidence.ts";
 import { fileDispute, precheckFiling } from "./file.ts";
@@ -64,7 +64,7 @@ export const disputeRoutes = [
     idempotency: "plain",
     surfaces: PARTIES,
     handle: (call, { body }) => fileDispute(call, body),
-    precheck: (call, { body }) => precheckFiling(call, validFields(disputeInput, body)),
+    precheck: (call, { body }) => precheckFiling(call, pickValidFields(disputeInput, body)),
   }),
   route({
     method: "get",

@@ -41,20 +41,20 @@ export const disputeMachine = defineMachine<DisputeStatus, DisputeTrigger>({
   },
 });
 
-type Standing = {
+type DatedStatus = {
   readonly status: DisputeStatus;
   readonly answersUntil: number;
   readonly arbitrationAt: number | null;
 };
 
 /** From the end of the parties' days a dispute is in arbitration, whether or not a job has recorded it. */
-export function effectiveDispute<T extends Standing>(dispute: T, now: number): T {
+export function effectiveDispute<T extends DatedStatus>(dispute: T, now: number): T {
   if (dispute.status !== "pre_arbitration" || now < dispute.answersUntil) return dispute;
   return { ...dispute, status: "arbitration", arbitrationAt: dispute.answersUntil };
 }
 
 /** The instant by which the arbiter is expected to decide. */
-export const arbitrationDue = ({ arbitrationAt }: Pick<Standing, "arbitrationAt">): number | null =>
+export const arbitrationDue = ({ arbitrationAt }: Pick<DatedStatus, "arbitrationAt">): number | null =>
   arbitrationAt === null ? null : arbitrationAt + DISPUTE_ARBITRATION_DAYS * DAY_MS;
 
 /** The deadline of a refund that the provider pays itself. */

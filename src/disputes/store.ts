@@ -7,7 +7,7 @@ import { SECOND_MS } from "../core/limits.ts";
 import type { Move } from "../core/machine.ts";
 import type { DisputeStatus } from "../core/vocabulary.ts";
 import {
-  columnsOf,
+  aliasColumns,
   type Database,
   guard,
   mustChange,
@@ -17,7 +17,7 @@ import {
   readOne,
   type Statement,
 } from "../db/batch.ts";
-import { consumersOffsetOf, type OfTwoClocks, providersOffsetOf, type Timed } from "../db/clock.ts";
+import { consumersOffsetOf, providersOffsetOf, type Timed, type WithProviderOffset } from "../db/clock.ts";
 import { compileInsert } from "../db/compiled.ts";
 import { chainOperations, type FollowerRow, followers, type OperationRow } from "../db/tables/chain.ts";
 import {
@@ -30,14 +30,14 @@ import {
   disputes,
 } from "../db/tables/disputes.ts";
 import { type EscrowRow, escrows, type TaskRow, type TransactionRow, tasks, transactions } from "../db/tables/money.ts";
-import { type Account, findAddressee } from "../journal/notice-store.ts";
+import { findAddressee, type NoticeAccount } from "../journal/notice-store.ts";
 
-const row = columnsOf(disputes, "d");
+const DISPUTE_ROW_COLUMNS = aliasColumns(disputes, "d");
 
-type FoundDispute = Timed<OfTwoClocks & { dispute: DisputeRow; award: string | null }>;
+type FoundDispute = Timed<WithProviderOffset & { dispute: DisputeRow; award: string | null }>;
 
 /** The sum of the payouts of a row's settlement, by the contract's booked events. Without INDEXED BY, SQLite would read all lines of the network. */
-const bookedOf = (table: "disputes" | "listed"): SQL<number> => {
+const bookedPayouts = (table: "disputes" | "listed"): SQL<number> => {
   const of = sql.raw(table);
   return sql<number>`coalesce((select -sum(l.amount) from ledger_lines l indexed by ledger_lines_paid_out
     where l.settlement_key = ${of}.settlement_key and l.network = ${of}.network and l.contract = ${of}.contract
@@ -45,11 +45,11 @@ const bookedOf = (table: "disputes" | "listed"): SQL<number> => {
 };
 
 /** After a reversal the chain decides: a reorg may have removed a payout, or a payout may have been mined again. */
-export const paidOutOf = (table: "disputes" | "listed"): SQL.Aliased<number> =>
-  sql<number>`case when ended_by = 'reversal' then ${bookedOf(table)} else paid_out end`.as("paid_out");
+export const paidOutColumn = (table: "disputes" | "listed"): SQL.Aliased<number> =>
+  sql<number>`case when ended_by = 'reversal' then ${bookedPayouts(table)} else paid_out end`.as("paid_out");
 
-const shown = (disputeId: string) => ({
-  dispute: { ...row, paidOut: paidOutOf("disputes") },
+const disputeColumns = (disputeId: string) => ({
+  dispute: { ...DISPUTE_ROW_COLUMNS, paidOut: paidOutColumn("disputes") },
   award: sql<string | null>`(select w.award from dispute_awards w where w.dispute_id = ${disputeId})`.as("award"),
   clockOffsetMs: consumersOffsetOf(disputes),
   providerOffsetMs: providersOffsetOf(disputes),
@@ -60,7 +60,7 @@ const shown = (disputeId: string) => ({
  * (ACC-9).
  */
 export const findDispute = (db: Database, disputeId: string): Read<FoundDispute | null> =>
-  readOne(db.select(shown(disputeId)).from(disputes).where(eq(disputes.disputeId, disputeId)));
+  readOne(db.select(disputeColumns(disputeId)).from(disputes).where(eq(disputes.disputeId, disputeId)));
 
 /** Reads several disputes with their clocks. `takenAway`: a reorg removed the settlement (FAC-18). `disputeIds`: JSON. */
 export const findDisputes = (
@@ -80,7 +80,7 @@ export const findDisputes = (
   );
 
 /** The booked refunds of a row's settlement, in base units. `further`: a condition that selects some of them. */
-const refundedOf = (table: "disputes" | "transactions", further: SQL = sql``): SQL<number> => {
+const bookedRefunds = (table: "disputes" | "transactions", further: SQL = sql``): SQL<number> => {
   const of = sql.raw(table);
   return sql<number>`coalesce((select sum(r.amount) from refunds r where r.network = ${of}.network
     and r.settlement_key = ${of}.settlement_key and r.contract = ${of}.contract ${further}), 0)`;
@@ -92,7 +92,7 @@ type Refunded = { readonly refunded: number; readonly earlier: number };
 /**
  * The second of the filing, in real time like block times. A block of the same second may be later than the filing, so it does not count as earlier.
  */
-const secondOf = (disputeId: string): number =>
+const filingSecond = (disputeId: string): number =>
   Math.floor((instantOfId("dsp", disputeId) ?? 0) / SECOND_MS) * SECOND_MS;
 
 /** Reads a dispute with the refunds of its settlement, in base units. */
@@ -100,9 +100,9 @@ export const findRefundedDispute = (db: Database, disputeId: string): Read<(Foun
   readOne(
     db
       .select({
-        ...shown(disputeId),
-        refunded: refundedOf("disputes").as("refunded"),
-        earlier: refundedOf("disputes", sql`and r.mined_at < ${secondOf(disputeId)}`).as("earlier"),
+        ...disputeColumns(disputeId),
+        refunded: bookedRefunds("disputes").as("refunded"),
+        earlier: bookedRefunds("disputes", sql`and r.mined_at < ${filingSecond(disputeId)}`).as("earlier"),
       })
       .from(disputes)
       .where(eq(disputes.disputeId, disputeId)),
@@ -112,13 +112,13 @@ export const findRefundedDispute = (db: Database, disputeId: string): Read<(Foun
 export const taskOf = (disputeId: string): SQL<string> =>
   sql<string>`(select task_id from disputes where dispute_id = ${disputeId})`;
 
-export const accountsOf = (db: Database, disputeId: string) => {
+export const findBothAccounts = (db: Database, disputeId: string) => {
   const account = (column: SQL) =>
     findAddressee(db, sql<string>`(select ${column} from disputes where dispute_id = ${disputeId})`);
   return { sellersAccount: account(sql`provider_platform_id`), buyersAccount: account(sql`consumer_platform_id`) };
 };
 
-export const findSellersAccount = (db: Database, transactionId: string): Read<Account | null> =>
+export const findSellersAccount = (db: Database, transactionId: string): Read<NoticeAccount | null> =>
   findAddressee(
     db,
     sql<string>`(select provider_platform_id from transactions where transaction_id = ${transactionId})`,
@@ -155,9 +155,9 @@ export const findDisputable = (db: Database, transactionId: string | SQL<string>
   readOne(
     db
       .select({
-        transaction: columnsOf(transactions, "x"),
-        task: columnsOf(tasks, "t"),
-        refunded: refundedOf("transactions").as("refunded"),
+        transaction: aliasColumns(transactions, "x"),
+        task: aliasColumns(tasks, "t"),
+        refunded: bookedRefunds("transactions").as("refunded"),
         clockOffsetMs: consumersOffsetOf(transactions),
       })
       .from(transactions)
@@ -165,7 +165,7 @@ export const findDisputable = (db: Database, transactionId: string | SQL<string>
       .where(eq(transactions.transactionId, transactionId)),
   );
 
-export const findLatest = (db: Database, transactionId: string): Read<DisputeRow | null> =>
+export const findLatestDispute = (db: Database, transactionId: string): Read<DisputeRow | null> =>
   readOne(
     db
       .select()
@@ -187,7 +187,7 @@ export const findEscrowOfDispute = (db: Database, disputeId: string): Read<Escro
   );
 
 /** Returns null if the network was never followed. */
-export const findPlace = (db: Database, network: string): Read<FollowerRow | null> =>
+export const findFollowerPlace = (db: Database, network: string): Read<FollowerRow | null> =>
   readOne(db.select().from(followers).where(eq(followers.network, network)));
 
 /** The dispute's settlement, as an expression for reads in the trip that finds the dispute. */
@@ -206,14 +206,14 @@ export const partyOf = (disputeId: string, which: "provider" | "consumer" | "int
 export const findPaidOut = (db: Database, disputeId: string | SQL<string>): Read<number> =>
   read(
     db
-      .select({ amount: bookedOf("disputes").as("amount") })
+      .select({ amount: bookedPayouts("disputes").as("amount") })
       .from(disputes)
       .where(eq(disputes.disputeId, disputeId)),
     ([found]) => found?.amount ?? 0,
   );
 
 /** The latest dispute about a settlement, as an expression for reads in the same trip. */
-export const latestOf = (transactionId: string): SQL<string> =>
+export const latestDisputeOf = (transactionId: string): SQL<string> =>
   sql<string>`(select d.dispute_id from disputes d where d.transaction_id = ${transactionId} order by d.attempt desc limit 1)`;
 /** Returns null if no award is paid out of the vault. */
 export const findPayout = (db: Database, disputeId: string): Read<OperationRow | null> =>
@@ -231,7 +231,7 @@ export const findPayout = (db: Database, disputeId: string): Read<OperationRow |
   );
 
 /** Aborts the batch if a reorg has removed the settlement meanwhile. */
-export const whileSettled = (db: Database, transactionId: string): Statement =>
+export const refuseReversed = (db: Database, transactionId: string): Statement =>
   guard(db, sql`exists (select 1 from transactions where transaction_id = ${transactionId} and reversed_at is null)`);
 
 export const insertDispute = compileInsert((db) => db.insert(disputes));
@@ -263,7 +263,7 @@ export const moveDispute = (
   );
 
 /** Changes the refund's columns, but not the dispute's status. Aborts the batch if more was paid out meanwhile. */
-export const noteRefund = (db: Database, before: DisputeRow, set: Partial<DisputeRow>): Statement[] =>
+export const updateRefund = (db: Database, before: DisputeRow, set: Partial<DisputeRow>): Statement[] =>
   mustChange(
     db,
     db
@@ -313,7 +313,7 @@ export const findDueDisputes = (db: Database, now: number, after: Due, limit: nu
  * Makes disputes due at once if refunds of their settlements were booked, or removed by a reorg. `keys`: rows of one column. `now`: real time, so
  * that it is past on every clock. Literal text, so that SQLite uses the partial index.
  */
-export const touchRefunds = (db: Database, network: string, keys: SQL, now: number): Statement =>
+export const makeRefundsDue = (db: Database, network: string, keys: SQL, now: number): Statement =>
   db
     .update(disputes)
     .set({ dueAt: now })

@@ -43,7 +43,7 @@ export const awardPayable = ({ bounty, bountyBy, ...award }: Awarded): number =>
  * Decides whether a waiting part, of which only `left` is still owed, is paid as it stands: not if nothing is left or the part shrank by too much.
  * The number of smaller parts is limited, so that a provider cannot delay an award with repeated small refunds.
  */
-export function partStands(amount: number, left: number, remade: number): boolean {
+export function isPartKept(amount: number, left: number, remade: number): boolean {
   if (left <= 0) return false;
   const less = (amount - left) * 100 >= amount * PAYOUT_REMADE_PERCENT;
   return !less || remade >= PAYOUT_REMADE_MAX;

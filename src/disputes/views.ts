@@ -1,18 +1,18 @@
 // Maps rows to the responses of schema.ts and responses.ts at an instant.
-import { amountOn, networkNamed } from "../chain/networks.ts";
+import { formatTokenUnits, requireNetwork } from "../chain/networks.ts";
 import type { Config } from "../context.ts";
 import { toIso, toIsoOrNull } from "../core/clock.ts";
 import { type Listing, type Page, toPage } from "../core/page.ts";
-import type { Found } from "../db/pages.ts";
+import type { FoundRows } from "../db/pages.ts";
 import type { DisputeEvidenceRow, DisputeMessageRow, DisputeRow } from "../db/tables/disputes.ts";
-import { type ListedDispute, positionOf } from "./list-store.ts";
+import { type ListedDispute, toDisputePosition } from "./list-store.ts";
 import type { DisputeFile, EvidenceView } from "./responses.ts";
 import type { DisputeView } from "./schema.ts";
 import { arbitrationDue, effectiveDispute, refundDue } from "./states.ts";
 
 export function toDisputeView(config: Config, row: DisputeRow, now: number): DisputeView {
-  const network = networkNamed(config.networks, row.network);
-  const amount = (units: number) => amountOn(network, units);
+  const network = requireNetwork(config.networks, row.network);
+  const amount = (units: number) => formatTokenUnits(network, units);
   const { status, arbitrationAt } = effectiveDispute(row, now);
   const ended = status === "resolved";
   const awaited = row.refundFrom === "provider" && row.resolvedAt !== null && row.refundStatus === "owed";
@@ -56,11 +56,11 @@ export function toDisputeView(config: Config, row: DisputeRow, now: number): Dis
 /** Shows each row on its own clock. `real`: the instant of the reading, in real time. */
 export const pageOfDisputes = (
   config: Config,
-  { rows, end }: Found<ListedDispute>,
+  { rows, end }: FoundRows<ListedDispute>,
   page: { readonly limit: number; readonly listing: Listing },
   real: number,
 ): Page<DisputeView> =>
-  toPage(rows, page, positionOf, (row) => toDisputeView(config, row, real + row.clockOffsetMs), end);
+  toPage(rows, page, toDisputePosition, (row) => toDisputeView(config, row, real + row.clockOffsetMs), end);
 
 export type FileRows = {
   readonly dispute: DisputeRow;
@@ -74,12 +74,12 @@ export function toDisputeFile(
   { dispute, award, messages, evidence }: FileRows,
   now: number,
 ): DisputeFile {
-  const network = networkNamed(config.networks, dispute.network);
+  const network = requireNetwork(config.networks, dispute.network);
   return {
     ...toDisputeView(config, dispute, now),
     messages: messages.map(({ message, offer, sentAt }) => ({
       message,
-      offer_amount: offer === null ? null : amountOn(network, offer),
+      offer_amount: offer === null ? null : formatTokenUnits(network, offer),
       sent_at: toIso(sentAt),
     })),
     evidence: evidence.map(toEvidenceView),

@@ -5,9 +5,9 @@ import { escrowThreshold } from "./threshold.ts";
 
 export type EscrowChange = { readonly before: EscrowRow; readonly after: EscrowRow };
 
-export const hasTurned = ({ before, after }: EscrowChange): boolean => before.state !== after.state;
+export const hasStateChanged = ({ before, after }: EscrowChange): boolean => before.state !== after.state;
 
-export function rated(escrow: EscrowRow, rating: number | null): EscrowRow {
+export function applyRating(escrow: EscrowRow, rating: number | null): EscrowRow {
   const threshold = escrowThreshold(escrow.baseThreshold, rating);
   return { ...escrow, threshold, state: escrowStateAt({ ...escrow, threshold }) };
 }
@@ -23,7 +23,7 @@ export type Gain = {
 };
 
 /** Relative to the balance, so that records in another order come to the same (MKT-19). */
-export function gained(escrow: EscrowRow, { amount, settled }: Gain): EscrowRow {
+export function applyGain(escrow: EscrowRow, { amount, settled }: Gain): EscrowRow {
   const balance = escrow.balance + amount;
   return {
     ...escrow,
@@ -36,13 +36,15 @@ export function gained(escrow: EscrowRow, { amount, settled }: Gain): EscrowRow 
 /** A change of the amounts that disputes claim from an escrow, in base units. */
 export type Claim = { readonly disputed: number; readonly owed: number };
 
-export function claimed(escrow: EscrowRow, claim: Claim): EscrowRow {
+export function addClaim(escrow: EscrowRow, claim: Claim): EscrowRow {
   const disputed = escrow.disputed + claim.disputed;
   return { ...escrow, disputed, owed: escrow.owed + claim.owed, state: escrowStateAt({ ...escrow, disputed }) };
 }
 
-export const thresholdMoved = ({ before, after }: EscrowChange): boolean =>
+export const hasThresholdMoved = ({ before, after }: EscrowChange): boolean =>
   before.threshold !== after.threshold || before.state !== after.state;
 
-export const escrowOn = (escrows: readonly EscrowRow[], { network }: { readonly network: string }): EscrowRow | null =>
-  escrows.find((row) => row.network === network) ?? null;
+export const findEscrowOn = (
+  escrows: readonly EscrowRow[],
+  { network }: { readonly network: string },
+): EscrowRow | null => escrows.find((row) => row.network === network) ?? null;

@@ -1,9 +1,9 @@
 // The ledger of a vault: makes lines from the contract's events (MKT-23). Pure. A line is one movement; what a vault holds beyond its lines came
 // without an event, and is a deposit too.
 
-import { digestOfSettlement } from "../chain/digests.ts";
+import { digestSettlement } from "../chain/digests.ts";
 import type { EventAt } from "../chain/gateway.ts";
-import { countedUnits } from "../core/money.ts";
+import { capBaseUnits } from "../core/money.ts";
 import type { LedgerDifference } from "../db/tables/chain.ts";
 import type { LedgerLine } from "../db/tables/money.ts";
 
@@ -35,32 +35,32 @@ export type Booked = {
  * Makes the lines of a vault's movements, which are in the order of the chain. One call has all movements of a block, because settlements that put
  * nothing into the vault are numbered by their place among them, apart from the other lines.
  */
-export const linesOf = (vault: Vault, movements: readonly Movement[]): Booked =>
-  movements.reduce<Booked>(lineOf, { vault, lines: [], differences: [] });
+export const toLedgerLines = (vault: Vault, movements: readonly Movement[]): Booked =>
+  movements.reduce<Booked>(addMovement, { vault, lines: [], differences: [] });
 
-function lineOf(booked: Booked, movement: Movement, at: number): Booked {
+function addMovement(booked: Booked, movement: Movement, at: number): Booked {
   const { logIndex, vaultBalance } = movement;
-  const moved = movedBy(movement);
-  const [before, after] = [countedUnits(vaultBalance - moved), countedUnits(vaultBalance)];
+  const moved = movedUnits(movement);
+  const [before, after] = [capBaseUnits(vaultBalance - moved), capBaseUnits(vaultBalance)];
   // A movement out of the vault has its whole amount, even if the vault held more than is counted: the uncounted rest then comes in after it.
   const isFuller = moved < 0n && after - before !== Number(moved);
   const amount = moved < 0n ? Number(moved) : after - before;
-  const unseen = { logIndex: beforeEvent(logIndex), amount };
+  const unseen = { logIndex: logIndexBefore(logIndex), amount };
   const line = { logIndex, kind: kindOf(movement), amount, ...namesOf(movement) };
   const isSettled = movement.kind === "settled";
-  const found = isFuller ? booked : levelled(booked, movement, before, unseen);
+  const found = isFuller ? booked : levelLines(booked, movement, before, unseen);
   const lined =
-    amount !== 0 ? withLine(found, movement, line) : isSettled ? withEmpty(found, movement, line, at) : found;
-  return isFuller ? levelled(lined, movement, after, unseen) : lined;
+    amount !== 0 ? addLine(found, movement, line) : isSettled ? addEmptyLine(found, movement, line, at) : found;
+  return isFuller ? levelLines(lined, movement, after, unseen) : lined;
 }
 
 const LINES_OF_BLOCK = 1_000_000;
 /** The highest number that a line which puts nothing into a vault can have after this block. */
-export const emptyBehind = (blockNumber: number): number => -(blockNumber + 1) * LINES_OF_BLOCK;
+export const emptyLineNumberAfter = (blockNumber: number): number => -(blockNumber + 1) * LINES_OF_BLOCK;
 
-function withEmpty(booked: Booked, place: Place, line: NewLine, at: number): Booked {
-  const { lines } = withLine(booked, place, line);
-  const own = lines.slice(-1).map((one) => ({ ...one, number: emptyBehind(place.blockNumber - 1) - at }));
+function addEmptyLine(booked: Booked, place: LinePlace, line: NewLine, at: number): Booked {
+  const { lines } = addLine(booked, place, line);
+  const own = lines.slice(-1).map((one) => ({ ...one, number: emptyLineNumberAfter(place.blockNumber - 1) - at }));
   return { ...booked, lines: [...booked.lines, ...own] };
 }
 
@@ -73,34 +73,33 @@ export type Sight = {
 };
 
 /** Makes the line for a balance that was read alone. `vaultAddress` tells apart vaults that were read at one block. */
-export function lineOfSight(vault: Vault, { held, ...block }: Sight, vaultAddress: string): Booked {
+export function toLineOfSight(vault: Vault, { held, ...block }: Sight, vaultAddress: string): Booked {
   const place = { ...block, txHash: `${block.blockHash}:${vaultAddress}` };
-  return levelled({ vault, lines: [], differences: [] }, place, held, { logIndex: -1, amount: 0 });
+  return levelLines({ vault, lines: [], differences: [] }, place, held, { logIndex: -1, amount: 0 });
 }
 
-type NewLine = Pick<LedgerLine, "logIndex" | "kind" | "amount"> & Partial<Names>;
-type Names = Pick<LedgerLine, "settlementKey" | "parts">;
-type Place = Pick<LedgerLine, "txHash" | "blockNumber" | "blockHash" | "minedAt">;
+type NewLine = Pick<LedgerLine, "logIndex" | "kind" | "amount"> & Partial<LineNames>;
+type LineNames = Pick<LedgerLine, "settlementKey" | "parts">;
+type LinePlace = Pick<LedgerLine, "txHash" | "blockNumber" | "blockHash" | "minedAt">;
 
 /** Compares the lines with what the vault held just before a movement of `amount`: more is a deposit, less a difference. */
-function levelled(
+function levelLines(
   { vault, lines, differences }: Booked,
-  place: Place,
+  place: LinePlace,
   held: number,
   { logIndex, amount }: Pick<LedgerLine, "logIndex" | "amount">,
 ): Booked {
   const without = held - vault.held;
-  if (without > 0)
-    return withLine({ vault, lines, differences }, place, { logIndex, kind: "deposit", amount: without });
+  if (without > 0) return addLine({ vault, lines, differences }, place, { logIndex, kind: "deposit", amount: without });
   if (without === 0) return { vault, lines, differences };
   const { did, network, contract } = vault;
   const numbers = { held: held + amount, expected: vault.held + amount, blockNumber: place.blockNumber };
   return { vault: { ...vault, held }, lines, differences: [...differences, { did, network, contract, ...numbers }] };
 }
 
-function withLine(
+function addLine(
   { vault, lines, differences }: Booked,
-  { txHash, blockNumber, blockHash, minedAt }: Place,
+  { txHash, blockNumber, blockHash, minedAt }: LinePlace,
   { logIndex, kind, amount, settlementKey = null, parts = null }: NewLine,
 ): Booked {
   const after = {
@@ -126,17 +125,17 @@ function withLine(
 }
 
 /** A line without an event has a place of its own, just before the event that shows it. */
-const beforeEvent = (logIndex: number): number => -1 - logIndex;
+const logIndexBefore = (logIndex: number): number => -1 - logIndex;
 
 /** Base units; negative if they left the vault. */
-function movedBy(movement: Movement): bigint {
+function movedUnits(movement: Movement): bigint {
   if (movement.kind === "settled") return movement.escrow;
   return movement.kind === "deposit" ? movement.amount : -movement.amount;
 }
 
-const namesOf = (movement: Movement): Partial<Names> => {
+const namesOf = (movement: Movement): Partial<LineNames> => {
   if (movement.kind === "payout") return { settlementKey: movement.settlementKey };
-  return movement.kind === "settled" ? { parts: digestOfSettlement(movement) } : {};
+  return movement.kind === "settled" ? { parts: digestSettlement(movement) } : {};
 };
 
 const kindOf = ({ kind }: Movement): LedgerLine["kind"] => (kind === "settled" ? "settlement" : kind);

@@ -33,13 +33,13 @@ export const insertRefundAddresses = (db: Database, rows: readonly RefundAddress
   });
 
 /** Deletes refunds that a reorg removed. The follower books them again if they come back. */
-export const forgetRefunds = (db: Database, network: string, behind: number): Statement[] => [
+export const deleteRefundsAfter = (db: Database, network: string, behind: number): Statement[] => [
   db.delete(refunds).where(and(eq(refunds.network, network), gt(refunds.blockNumber, behind))),
   db.delete(refundAddresses).where(and(eq(refundAddresses.network, network), gt(refundAddresses.blockNumber, behind))),
 ];
 
 /** This many addresses are tried: the newest counts, unless a reorg that was not read yet has removed it. */
-const ADDRESSES = 10;
+const ADDRESSES_TRIED = 10;
 /** The addresses that refunds of a transaction's settlement were turned to, newest first. The contract decides which one counts. */
 export const findRefundAddresses = (db: Database, transactionId: SQL<string>): Read<string[]> =>
   read(
@@ -56,16 +56,16 @@ export const findRefundAddresses = (db: Database, transactionId: SQL<string>): R
       )
       .where(eq(transactions.transactionId, transactionId))
       .orderBy(desc(refundAddresses.blockNumber))
-      .limit(ADDRESSES),
+      .limit(ADDRESSES_TRIED),
     (found) => found.map(({ refundTo }) => refundTo),
   );
 
-export const keysIn = (keys: readonly string[]): SQL => sql`select value from json_each(${JSON.stringify(keys)})`;
-export const refundedBehind = (network: string, behind: number): SQL =>
+export const selectKeys = (keys: readonly string[]): SQL => sql`select value from json_each(${JSON.stringify(keys)})`;
+export const selectRefundedAfter = (network: string, behind: number): SQL =>
   sql`select g.settlement_key from refunds g where g.network = ${network} and g.block_number > ${behind}`;
 
 /** In base units. */
-export const findRefunded = (db: Database, { network, contract, settlementKey }: SettlementRef): Read<number> =>
+export const findRefundedAmount = (db: Database, { network, contract, settlementKey }: SettlementRef): Read<number> =>
   read(
     db
       .select({ amount: sql<number>`coalesce(sum(${refunds.amount}), 0)`.as("amount") })

@@ -4,7 +4,7 @@ import { floorAmount } from "../core/money.ts";
 import { sells } from "../core/roles.ts";
 import type { EconomicRole, EscrowState } from "../core/vocabulary.ts";
 
-type Held = {
+type EscrowAmounts = {
   readonly balance: number;
   readonly baseThreshold: number;
   readonly threshold: number;
@@ -16,14 +16,14 @@ export const CONSTRAINING_HUNDREDTHS = floorAmount(CONSTRAINING_DISPUTES, 2);
 export const BASE_HUNDREDTHS = floorAmount(ESCROW_BASE_THRESHOLD, 2);
 
 /** CONSTRAINED if at least 5.00 and more than the balance are disputed; else ACTIVE or FUNDING by the threshold, and FUNDING without one (MKT-17). */
-export function escrowStateAt({ balance, baseThreshold, threshold, disputed }: Held): EscrowState {
+export function escrowStateAt({ balance, baseThreshold, threshold, disputed }: EscrowAmounts): EscrowState {
   const constraining = (baseThreshold * CONSTRAINING_HUNDREDTHS) / BASE_HUNDREDTHS;
   if (disputed >= constraining && disputed > Math.max(0, balance)) return "CONSTRAINED";
   return threshold > 0 && balance >= threshold ? "ACTIVE" : "FUNDING";
 }
 
 /** Never negative, although more may have been taken out of the vault than counts here. */
-export const shownBalance = ({ balance }: { readonly balance: number }): number => Math.max(0, balance);
+export const toShownBalance = ({ balance }: { readonly balance: number }): number => Math.max(0, balance);
 
 /** The edition of the contract that the escrow's vault belongs to. An early row has none, and means the present one. */
 export const editionOf = (
@@ -41,7 +41,7 @@ export function worstEscrowState(role: EconomicRole, escrows: readonly { state: 
 
 type EscrowStates = Readonly<Record<string, EscrowState>>;
 
-export const statesOf = (escrows: readonly { network: string; state: EscrowState }[]): EscrowStates =>
+export const toEscrowStates = (escrows: readonly { network: string; state: EscrowState }[]): EscrowStates =>
   Object.fromEntries(escrows.map(({ network, state }) => [network, state]));
 
 /** The worst state from the agent's row, which each batch that moves an escrow writes. */

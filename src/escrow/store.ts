@@ -1,28 +1,28 @@
 // Store of escrows: the last known state of each provider's vault (MKT-15).
 import { and, asc, eq, type SQL, sql } from "drizzle-orm";
-import { type Hash, shortHash } from "../chain/hashes.ts";
+import { type Hash, shortenHash } from "../chain/hashes.ts";
 import type { Due } from "../core/due.ts";
 import { OTHER_ENVIRONMENT } from "../core/vocabulary.ts";
 import { type Database, guard, mustChange, type Read, readAll, readOne, type Statement } from "../db/batch.ts";
 import { agents } from "../db/tables/agents.ts";
 import { type EscrowRow, escrows, type LedgerLine, ledgerLines } from "../db/tables/money.ts";
 import type { Claim, Gain } from "./changes.ts";
-import { BASE_HUNDREDTHS, CONSTRAINING_HUNDREDTHS, statesOf } from "./states.ts";
+import { BASE_HUNDREDTHS, CONSTRAINING_HUNDREDTHS, toEscrowStates } from "./states.ts";
 import { FORMER_WALLETS_KEPT_MS } from "./wallets.ts";
 
 type EscrowKey = Pick<EscrowRow, "did" | "environment" | "network">;
-const keyed = ({ did, environment, network }: EscrowKey) =>
+const isEscrow = ({ did, environment, network }: EscrowKey) =>
   and(eq(escrows.did, did), eq(escrows.environment, environment), eq(escrows.network, network));
 
 type Vault = Pick<EscrowKey, "did" | "network">;
 /** The escrows of a provider's vault on a network: one for each environment. */
-const onVault = ({ did, network }: Vault) => and(eq(escrows.did, did), eq(escrows.network, network));
+const isOnVault = ({ did, network }: Vault) => and(eq(escrows.did, did), eq(escrows.network, network));
 
 /** Escrows whose threshold the contract has yet to follow (MKT-20, `isBehind`). Literal text, so that SQLite uses the partial index. */
-const behind = sql`abs(max(threshold, other_threshold) - chain_threshold) * 20 - base_threshold >= 0 and base_threshold > 0`;
+const CONTRACT_LAGS = sql`abs(max(threshold, other_threshold) - chain_threshold) * 20 - base_threshold >= 0 and base_threshold > 0`;
 
 /** The contract lags since now, unless it lagged before. By the database's clock, because a moved test clock does not move the chain. */
-const stillOrNow: SQL<number> = sql`case when ${behind} then behind_since else cast(unixepoch('subsec') * 1000 as integer) end`;
+const LAGS_SINCE: SQL<number> = sql`case when ${CONTRACT_LAGS} then behind_since else cast(unixepoch('subsec') * 1000 as integer) end`;
 
 /** Writes the threshold to the rows of both environments, and the state that follows. Aborts the batch if either was written meanwhile. */
 export const moveThreshold = (db: Database, before: EscrowRow, after: EscrowRow): Statement[] => [
@@ -30,21 +30,21 @@ export const moveThreshold = (db: Database, before: EscrowRow, after: EscrowRow)
     db,
     db
       .update(escrows)
-      .set({ threshold: after.threshold, state: after.state, behindSince: stillOrNow })
+      .set({ threshold: after.threshold, state: after.state, behindSince: LAGS_SINCE })
       .where(
         and(
-          keyed(before),
+          isEscrow(before),
           eq(escrows.threshold, before.threshold),
           eq(escrows.state, before.state),
           // The balance may have changed since the state was judged, as long as it still gives the same state.
-          stateIs(after.state, { threshold: sql`${after.threshold}` }),
+          isForeseenState(after.state, { threshold: sql`${after.threshold}` }),
         ),
       ),
   ),
   db
     .update(escrows)
-    .set({ otherThreshold: after.threshold, behindSince: stillOrNow })
-    .where(keyed({ ...before, environment: OTHER_ENVIRONMENT[before.environment] })),
+    .set({ otherThreshold: after.threshold, behindSince: LAGS_SINCE })
+    .where(isEscrow({ ...before, environment: OTHER_ENVIRONMENT[before.environment] })),
 ];
 
 /** Relative, so that records in any order come to the same balance (MKT-19). Aborts the batch if the state would not be the foreseen one. */
@@ -66,11 +66,11 @@ export const moveBalance = (
       })
       .where(
         and(
-          keyed(before),
+          isEscrow(before),
           eq(escrows.contract, before.contract),
           eq(escrows.state, before.state),
           eq(escrows.threshold, before.threshold),
-          stateIs(after.state, { balance: sql`${escrows.balance} + ${amount}` }),
+          isForeseenState(after.state, { balance: sql`${escrows.balance} + ${amount}` }),
           atMost === undefined ? undefined : sql`${escrows.balance} + ${amount} <= ${atMost}`,
         ),
       ),
@@ -99,7 +99,7 @@ export const moveBalances = (
       .where(
         sql`${escrows.did} = k.value ->> 0 and ${escrows.environment} = k.value ->> 1 and ${escrows.network} = k.value ->> 2
           and ${escrows.contract} = k.value ->> 3 and ${escrows.state} = k.value ->> 4 and ${escrows.threshold} = k.value ->> 5
-          and ${stateIs(sql`k.value ->> 7`, { balance })}`,
+          and ${isForeseenState(sql`k.value ->> 7`, { balance })}`,
       ),
     guard(db, sql`changes() = ${moves.length}`),
   ];
@@ -118,26 +118,26 @@ export const moveClaim = (db: Database, before: EscrowRow, after: EscrowRow, cla
       })
       .where(
         and(
-          keyed(before),
+          isEscrow(before),
           eq(escrows.state, before.state),
-          stateIs(after.state, { disputed: sql`${escrows.disputed} + ${claim.disputed}` }),
+          isForeseenState(after.state, { disputed: sql`${escrows.disputed} + ${claim.disputed}` }),
         ),
       ),
   );
 
-type Held = { readonly balance?: SQL; readonly base?: SQL; readonly threshold?: SQL; readonly disputed?: SQL };
+type StateColumns = { readonly balance?: SQL; readonly base?: SQL; readonly threshold?: SQL; readonly disputed?: SQL };
 
 /** Whether the row gets the foreseen state, by the rule of `escrowStateAt`. */
-const stateIs = (state: EscrowRow["state"] | SQL, after: Held): SQL => {
+const isForeseenState = (state: EscrowRow["state"] | SQL, after: StateColumns): SQL => {
   const { balance = escrows.balance, threshold = escrows.threshold, disputed = escrows.disputed } = after;
   const constraining = sql`${after.base ?? escrows.baseThreshold} * ${CONSTRAINING_HUNDREDTHS} / ${BASE_HUNDREDTHS}`;
   return sql`case when ${disputed} >= ${constraining} and ${disputed} > max(0, ${balance}) then 'CONSTRAINED'
     when ${threshold} > 0 and ${balance} >= ${threshold} then 'ACTIVE' else 'FUNDING' end = ${state}`;
 };
 
-export const whileInStates = (db: Database, judged: readonly EscrowRow[]): Statement[] =>
+export const escrowStatesUnchanged = (db: Database, judged: readonly EscrowRow[]): Statement[] =>
   judged.map((row) =>
-    guard(db, sql`exists (select 1 from escrows where ${and(keyed(row), eq(escrows.state, row.state))})`),
+    guard(db, sql`exists (select 1 from escrows where ${and(isEscrow(row), eq(escrows.state, row.state))})`),
   );
 
 /** Deletes the sandbox escrows of vaults that production goes on using. */
@@ -154,7 +154,7 @@ export const dropSandboxEscrows = (db: Database, dids: readonly string[]): State
 ];
 
 /** Adds the present wallet to the former ones if it is replaced. By the database's clock, because a moved test clock does not date blocks. */
-const formerBefore = (wallet: string): SQL<string> => {
+const appendFormerWallet = (wallet: string): SQL<string> => {
   const now = sql`cast(unixepoch('subsec') * 1000 as integer)`;
   return sql`case when ${escrows.operationalWallet} = ${wallet} then ${escrows.formerWallets} else
     (select json_group_array(json(value)) from (
@@ -168,10 +168,10 @@ export const moveVault = (db: Database, before: EscrowRow, after: EscrowRow): St
     db,
     db
       .update(escrows)
-      .set({ ...after, formerWallets: formerBefore(after.operationalWallet) })
+      .set({ ...after, formerWallets: appendFormerWallet(after.operationalWallet) })
       .where(
         and(
-          keyed(before),
+          isEscrow(before),
           eq(escrows.vault, before.vault),
           eq(escrows.balance, before.balance),
           eq(escrows.disputed, before.disputed),
@@ -191,7 +191,7 @@ export const dropThreshold = (db: Database, before: EscrowRow): Statement[] =>
         otherThreshold: 0,
         state: before.state === "CONSTRAINED" ? "CONSTRAINED" : "FUNDING",
       })
-      .where(and(keyed(before), eq(escrows.state, before.state))),
+      .where(and(isEscrow(before), eq(escrows.state, before.state))),
   );
 
 /** Restores the threshold of a provider that had left and sells again. Aborts the batch if the state would be another one. */
@@ -203,10 +203,10 @@ export const restoreThreshold = (db: Database, before: EscrowRow, after: EscrowR
       .set({ baseThreshold: after.baseThreshold, threshold: after.threshold, state: after.state })
       .where(
         and(
-          keyed(before),
+          isEscrow(before),
           eq(escrows.state, before.state),
           eq(escrows.baseThreshold, 0),
-          stateIs(after.state, { base: sql`${after.baseThreshold}`, threshold: sql`${after.threshold}` }),
+          isForeseenState(after.state, { base: sql`${after.baseThreshold}`, threshold: sql`${after.threshold}` }),
         ),
       ),
   );
@@ -221,31 +221,31 @@ export const putEscrow = (db: Database, row: typeof escrows.$inferInsert): State
       set: {
         contract: row.contract ?? "",
         operationalWallet: row.operationalWallet,
-        formerWallets: formerBefore(row.operationalWallet),
+        formerWallets: appendFormerWallet(row.operationalWallet),
         chainThreshold: row.chainThreshold,
-        behindSince: stillOrNow,
+        behindSince: LAGS_SINCE,
       },
     });
 
-const linked = {
+const LINKED_THRESHOLD = {
   otherThreshold: sql`coalesce((select o.threshold from escrows o where o.did = ${escrows.did}
     and o.network = ${escrows.network} and o.environment <> ${escrows.environment}), 0)`,
-  behindSince: stillOrNow,
+  behindSince: LAGS_SINCE,
 };
 
 /** Writes each environment's threshold to the other one's escrow, after one of them was opened. */
 export const linkThresholds = (db: Database, { did, network }: Vault): Statement =>
-  db.update(escrows).set(linked).where(onVault({ did, network }));
+  db.update(escrows).set(LINKED_THRESHOLD).where(isOnVault({ did, network }));
 
 /** Does this on all networks of agents, after an escrow was deleted. */
-export const linkThresholdsOf = (db: Database, dids: readonly string[]): Statement =>
+export const linkThresholdsOfAgents = (db: Database, dids: readonly string[]): Statement =>
   db
     .update(escrows)
-    .set(linked)
+    .set(LINKED_THRESHOLD)
     .where(sql`${escrows.did} in (select value from json_each(${JSON.stringify(dids)}))`);
 
 /** The longest lag first. */
-export const findBehind = (db: Database, after: Due, limit: number): Read<Due[]> => {
+export const findLaggingEscrows = (db: Database, after: Due, limit: number): Read<Due[]> => {
   const { did, environment, network, behindSince } = escrows;
   const [afterDid = "", afterEnvironment = "", afterNetwork = ""] = after.id.split(" ");
   return readAll(
@@ -254,7 +254,7 @@ export const findBehind = (db: Database, after: Due, limit: number): Read<Due[]>
       .from(escrows)
       .where(
         and(
-          behind,
+          CONTRACT_LAGS,
           sql`(${behindSince}, ${did}, ${environment}, ${network}) > (${after.at}, ${afterDid}, ${afterEnvironment}, ${afterNetwork})`,
         ),
       )
@@ -264,14 +264,14 @@ export const findBehind = (db: Database, after: Due, limit: number): Read<Due[]>
 };
 
 export const findEscrow = (db: Database, key: EscrowKey): Read<EscrowRow[]> =>
-  readAll(db.select().from(escrows).where(keyed(key)));
+  readAll(db.select().from(escrows).where(isEscrow(key)));
 
 export const findEscrowsOfVault = (db: Database, vault: Vault): Read<EscrowRow[]> =>
-  readAll(db.select().from(escrows).where(onVault(vault)));
+  readAll(db.select().from(escrows).where(isOnVault(vault)));
 
 /** The contract has one threshold for a vault, whichever environments use it. */
 export const setChainThreshold = (db: Database, vault: Vault, chainThreshold: number): Statement =>
-  db.update(escrows).set({ chainThreshold, behindSince: stillOrNow }).where(onVault(vault));
+  db.update(escrows).set({ chainThreshold, behindSince: LAGS_SINCE }).where(isOnVault(vault));
 
 /** A threshold in base units that the contract got by a call that the service did not send. `present`: in the present edition. */
 export type UnrequestedThreshold = {
@@ -291,11 +291,11 @@ export const noteUnrequestedThreshold = (
   const { network, providerDidHash, threshold, contract, present } = unrequested;
   const wanted = sql`max(threshold, other_threshold)`;
   const isFar = sql`abs(${wanted} - ${threshold}) * 20 >= base_threshold`;
-  const of = sql`(select a.did from agents a where a.did_hash <> '' and a.did_hash = ${shortHash(providerDidHash)})`;
+  const of = sql`(select a.did from agents a where a.did_hash <> '' and a.did_hash = ${shortenHash(providerDidHash)})`;
   const edition = sql`contract in (${contract}, ${present ? "" : contract})`;
   return db
     .update(escrows)
-    .set({ chainThreshold: sql`case when ${isFar} then ${threshold} else 0 end`, behindSince: stillOrNow })
+    .set({ chainThreshold: sql`case when ${isFar} then ${threshold} else 0 end`, behindSince: LAGS_SINCE })
     .where(
       sql`did in ${of} and ${escrows.network} = ${network} and ${edition} and ${wanted} <> ${threshold} and ${condition}`,
     );
@@ -304,18 +304,18 @@ export const noteUnrequestedThreshold = (
 export type MovedStates = { readonly escrowStates?: SQL };
 
 /** For the batch that opens or moves escrows of the agent's environment. Relative, because batches for other networks do not know of it. */
-export const movedStates = (moved: Parameters<typeof statesOf>[0]): MovedStates =>
+export const toMovedStates = (moved: Parameters<typeof toEscrowStates>[0]): MovedStates =>
   moved.length === 0
     ? {}
-    : { escrowStates: sql`json_patch(${agents.escrowStates}, ${JSON.stringify(statesOf(moved))})` };
+    : { escrowStates: sql`json_patch(${agents.escrowStates}, ${JSON.stringify(toEscrowStates(moved))})` };
 
 /** The production escrows with funds of an account's agents (ACC-27). Literal text, so that SQLite uses the partial index. */
-const heldBy = (platformId: string | SQL<string>) =>
+const holdsFunds = (platformId: string | SQL<string>) =>
   and(eq(escrows.platformId, platformId), sql`environment = 'production' and balance > 0`);
 
 /** Aborts the batch if production escrows of the account hold funds. */
-export const refuseHolding = (db: Database, platformId: string): Statement =>
-  guard(db, sql`not exists (select 1 from escrows where ${heldBy(platformId)})`);
+export const accountHoldsNothing = (db: Database, platformId: string): Statement =>
+  guard(db, sql`not exists (select 1 from escrows where ${holdsFunds(platformId)})`);
 
 // ---- The ledger ------------------------------------------------------------------------------------------------------------
 
@@ -336,7 +336,7 @@ export const findNewestLine = (db: Database, { did, network, contract }: LedgerO
   );
 
 /** Aborts the batch if the vault has another newest line. */
-export const whileNewest = (
+export const newestLineUnchanged = (
   db: Database,
   { did, network, contract }: LedgerOf,
   newest: Pick<LedgerLine, "number"> | null,

@@ -35,7 +35,7 @@ export const vaultThreshold = ({
 }: Pick<EscrowRow, "threshold" | "otherThreshold">): number => Math.max(threshold, otherThreshold);
 
 /** Whether the contract's threshold is off by a twentieth of the base or more: a transaction for each cent would cost more than it helps. */
-export const isBehind = (
+export const doesContractLag = (
   escrow: Pick<EscrowRow, "threshold" | "otherThreshold" | "chainThreshold" | "baseThreshold">,
 ): boolean =>
   escrow.baseThreshold > 0 && Math.abs(vaultThreshold(escrow) - escrow.chainThreshold) * 20 >= escrow.baseThreshold;

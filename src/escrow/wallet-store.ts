@@ -1,6 +1,6 @@
 // Store of wallets that providers named on-chain (FAC-17). Also finds payments by a provider's own wallets, which settle no intent (FAC-22).
 import { and, eq, sql } from "drizzle-orm";
-import { didHash, type Hash, shortHash } from "../chain/hashes.ts";
+import { type Hash, hashDid, shortenHash } from "../chain/hashes.ts";
 import { WALLETS_KEPT } from "../core/limits.ts";
 import { type Database, type Read, read, type Statement } from "../db/batch.ts";
 import { agents } from "../db/tables/agents.ts";
@@ -12,7 +12,7 @@ export const nameWallets = (db: Database, wallets: readonly NamedWallet[]): Stat
   return wallets.length === 0 ? [] : [db.insert(namedWallets).select(rows).onConflictDoNothing()];
 };
 
-export const isNamed = (db: Database, { did, network, wallet }: Omit<NamedWallet, "since">): Read<boolean> =>
+export const findIsWalletNamed = (db: Database, { did, network, wallet }: Omit<NamedWallet, "since">): Read<boolean> =>
   read(
     db
       .select({ wallet: namedWallets.wallet })
@@ -30,7 +30,7 @@ export const findOwnPayments = <P extends PaidBy>(
   payments: readonly P[],
 ): Read<ReadonlySet<P>> => {
   const wanted = JSON.stringify(
-    payments.map(({ providerDidHash, payer, minedAt }) => [shortHash(providerDidHash), payer, minedAt]),
+    payments.map(({ providerDidHash, payer, minedAt }) => [shortenHash(providerDidHash), payer, minedAt]),
   );
   const own = sql`select 1 from json_each(${agents.wallets}) w where w.value ->> 0 = k.value ->> 1 and w.value ->> 1 < k.value ->> 2`;
   // The agent's row has all of its wallets unless it is full.
@@ -47,7 +47,7 @@ export const findOwnPayments = <P extends PaidBy>(
       new Set(
         rows.flatMap(({ at, did }) => {
           const payment = payments[at];
-          return payment && didHash(did) === payment.providerDidHash ? [payment] : [];
+          return payment && hashDid(did) === payment.providerDidHash ? [payment] : [];
         }),
       ),
   );

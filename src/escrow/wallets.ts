@@ -12,18 +12,19 @@ const formerSchema = z.array(z.object({ wallet: z.string(), until: z.number() })
 type Wallets = Pick<EscrowRow, "operationalWallet" | "formerWallets">;
 
 /** In lower case. */
-const formerOf = ({ formerWallets }: Pick<Wallets, "formerWallets">) =>
+const parseFormerWallets = ({ formerWallets }: Pick<Wallets, "formerWallets">) =>
   formerSchema.parse(JSON.parse(formerWallets)).map(({ wallet, until }) => ({ wallet: wallet.toLowerCase(), until }));
 
-const isPresent = ({ operationalWallet }: Wallets, wallet: string): boolean =>
+const isPresentWallet = ({ operationalWallet }: Wallets, wallet: string): boolean =>
   operationalWallet.toLowerCase() === wallet;
 
 /** Whether the service's registrar had set this wallet (lower case) at the instant of a block, in epoch milliseconds. */
 export const wasRegistered = (row: Wallets, wallet: string, minedAt: number): boolean =>
-  isPresent(row, wallet) || formerOf(row).some((former) => former.wallet === wallet && minedAt <= former.until);
+  isPresentWallet(row, wallet) ||
+  parseFormerWallets(row).some((former) => former.wallet === wallet && minedAt <= former.until);
 
 /** Whether the registrar ever set this wallet for the vault, as far as former wallets are kept. */
-export const wasEver = (row: Wallets, wallet: string): boolean => wasRegistered(row, wallet, 0);
+export const wasEverRegistered = (row: Wallets, wallet: string): boolean => wasRegistered(row, wallet, 0);
 
 /** Whether a wallet (lower case) was one of a provider's at the instant of a block, in epoch milliseconds (FAC-22). */
 export const isOwnWallet = (wallets: readonly WalletSince[], wallet: string, minedAt: number): boolean =>

@@ -4,7 +4,7 @@ import type { Position } from "../core/page.ts";
 import { type Environment, SIDES, type Side, type TransactionStatus } from "../core/vocabulary.ts";
 import { type AccountFilter, accountRanges, agentRanges, SIDE_COLUMNS } from "../db/account-ranges.ts";
 import { type Database, type Read, readAll } from "../db/batch.ts";
-import { bareColumns, below, pageOf } from "../db/pages.ts";
+import { bareColumns, isBelow, selectPage } from "../db/pages.ts";
 import { type TransactionRow, transactions } from "../db/tables/money.ts";
 import type { Tenant } from "../db/tenant.ts";
 
@@ -13,11 +13,13 @@ type AskedRows = { readonly limit: number; readonly after: Position | null };
 const TABLE = sql`transactions`;
 const AT = sql`settled_at`;
 const ID = sql`transaction_id`;
-const shown = bareColumns(transactions);
+const transactionColumns = bareColumns(transactions);
 
 const readPage = (db: Database, from: readonly SQL[], limit: number): Read<TransactionRow[]> =>
   readAll(
-    db.select(shown).from(pageOf({ columns: shown, from, order: sql`settled_at desc, transaction_id desc` }, limit)),
+    db
+      .select(transactionColumns)
+      .from(selectPage({ columns: transactionColumns, from, order: sql`settled_at desc, transaction_id desc` }, limit)),
   );
 
 export const listTransactions = (
@@ -25,7 +27,7 @@ export const listTransactions = (
   { did, environment }: { readonly did: string; readonly environment: Environment },
   { limit, after }: AskedRows,
 ): Read<TransactionRow[]> =>
-  readPage(db, agentRanges({ table: TABLE, environment }, did, SIDES, below(AT, ID, after)), limit);
+  readPage(db, agentRanges({ table: TABLE, environment }, did, SIDES, isBelow(AT, ID, after)), limit);
 
 export type TransactionFilter = AccountFilter & {
   readonly status?: TransactionStatus | undefined;
@@ -42,7 +44,7 @@ export const listAccountTransactions = (
   { limit, after }: AskedRows,
 ): Read<TransactionRow[]> => {
   const by = until === undefined ? undefined : until - 1;
-  const bounds = and(since === undefined ? undefined : sql`${AT} >= ${since}`, below(AT, ID, after, by));
+  const bounds = and(since === undefined ? undefined : sql`${AT} >= ${since}`, isBelow(AT, ID, after, by));
   if (status === "reversed") return readPage(db, reversedRanges(tenant, whose, bounds), limit);
   const among = status === undefined ? bounds : and(bounds, sql`reversed_at is null`);
   return readPage(db, accountRanges(TABLE, tenant, whose, among), limit);

@@ -2,24 +2,24 @@
 import { type AgentCall, type Precheck, precheck } from "../call.ts";
 import { ServiceError } from "../core/errors.ts";
 import type { Environment } from "../core/vocabulary.ts";
-import { present } from "../db/batch.ts";
+import { dropAbsentReads } from "../db/batch.ts";
 import { findIntent } from "../intents/store.ts";
-import { type Pair, unverified } from "./evidence.ts";
+import { type Pair, toUnverifiedError } from "./evidence.ts";
 import type { NamedParties } from "./schema.ts";
 
 /** The DIDs that a body names, which are checked against the stored pair. */
-export type Said = { readonly [K in keyof Pair]?: Pair[K] | undefined };
+export type ClaimedParties = { readonly [K in keyof Pair]?: Pair[K] | undefined };
 
 /** Throws if the caller is neither agent of the pair, or its proof does not count here. */
-export async function proveParty(call: AgentCall, pair: Pair, said: Said): Promise<void> {
-  await proveCaller(call, calleeOf(call, pair, said));
+export async function proveParty(call: AgentCall, pair: Pair, said: ClaimedParties): Promise<void> {
+  await proveCaller(call, findCallee(call, pair, said));
   const isProvider = call.did === pair.providerDid;
   if (!isProvider && call.did !== pair.consumerDid) throw new ServiceError("forbidden");
   const own = isProvider ? said.providerDid : said.consumerDid;
   if (own !== undefined && own !== call.did) throw await call.unproven();
   const other = isProvider ? said.consumerDid : said.providerDid;
   if (other !== undefined && other !== (isProvider ? pair.consumerDid : pair.providerDid)) {
-    throw unverified("other_parties");
+    throw toUnverifiedError("other_parties");
   }
 }
 
@@ -27,7 +27,7 @@ export async function proveParty(call: AgentCall, pair: Pair, said: Said): Promi
  * The agent to which the caller's proof may be bound: the provider, if the caller is the intent's consumer; if the intent is another's or does not
  * exist, the provider that the body names. A certificate alone must not reveal whose intent it is (PRF-11).
  */
-function calleeOf(call: AgentCall, pair: Pair | null, said: Said): string | undefined {
+function findCallee(call: AgentCall, pair: Pair | null, said: ClaimedParties): string | undefined {
   if (call.did === pair?.consumerDid) return pair.providerDid;
   return call.did === pair?.providerDid ? undefined : said.providerDid;
 }
@@ -45,17 +45,17 @@ export async function refuseOutsiders(call: AgentCall, { providerDid, consumerDi
 }
 
 /** Refuses an unknown intent. Only a proven caller learns that it does not exist (PRF-11). */
-export async function refuseUnknownIntent(call: AgentCall, said: Said): Promise<never> {
-  await proveCaller(call, calleeOf(call, null, said));
+export async function refuseUnknownIntent(call: AgentCall, said: ClaimedParties): Promise<never> {
+  await proveCaller(call, findCallee(call, null, said));
   throw new ServiceError("not_found");
 }
 
 /** Finds the agent that verifies a bound proof when the schema refuses the body (FAC-3). */
 export function precheckFacilitation(call: AgentCall, { intentId, providerDid }: NamedParties): Precheck {
-  const reads = present({ intent: intentId === undefined ? null : findIntent(call.db, intentId) });
+  const reads = dropAbsentReads({ intent: intentId === undefined ? null : findIntent(call.db, intentId) });
   return {
     ...precheck(reads, () => []),
-    calleeOf: ({ intent }: { intent?: Pair | null }) => calleeOf(call, intent ?? null, { providerDid }),
+    calleeOf: ({ intent }: { intent?: Pair | null }) => findCallee(call, intent ?? null, { providerDid }),
   };
 }
 

@@ -1,30 +1,30 @@
 // Records a verified settlement in one guarded batch (FAC-11 to FAC-16). Values that concurrent settlements of one provider change are changed
 // relatively; the move of the intent and the settlement's unique key exclude a second record.
 import { recordEscrowChange } from "../agents/rate.ts";
-import { touchDocument } from "../agents/store.ts";
+import { markDocumentStale } from "../agents/store.ts";
 import type { AgentCall } from "../call.ts";
 import type { Settled } from "../chain/gateway.ts";
-import { amountOn, caip2Of, type Network } from "../chain/networks.ts";
+import { formatTokenUnits, type Network, toCaip2 } from "../chain/networks.ts";
 import { toIso, toIsoOrNull } from "../core/clock.ts";
 import { newId } from "../core/ids.ts";
 import { DAY_MS, SECOND_MS } from "../core/limits.ts";
 import type { EscrowRow, TaskRow, TransactionRow } from "../db/tables/money.ts";
-import { gained, hasTurned } from "../escrow/changes.ts";
-import { editionOf, shownBalance } from "../escrow/states.ts";
-import { moveBalance, movedStates } from "../escrow/store.ts";
+import { applyGain, hasStateChanged } from "../escrow/changes.ts";
+import { editionOf, toShownBalance } from "../escrow/states.ts";
+import { moveBalance, toMovedStates } from "../escrow/store.ts";
 import type { Seller } from "../identity/owned-store.ts";
 import type { PaidIntent } from "../intents/find-store.ts";
 import { settleIntent } from "../intents/store.ts";
 import { type Alert, raiseAlert } from "../journal/alerts.ts";
 import { recordEventForParties } from "../journal/events.ts";
-import { spendStatements } from "../payments/hold-store.ts";
+import { turnHoldsIntoSpending } from "../payments/hold-store.ts";
 import { signReceipt } from "../protocol/receipt.ts";
 import { insertTask } from "../tasks/store.ts";
 import { toTaskView } from "../tasks/views.ts";
 import type { Mined } from "./evidence.ts";
 import type { FacilitationView } from "./responses.ts";
 import { type Buyer, insertFacilitated } from "./store.ts";
-import { confirmByOf, toFacilitationView, toTransactionView } from "./views.ts";
+import { toConfirmBy, toFacilitationView, toTransactionView } from "./views.ts";
 
 export type Evidence = {
   readonly network: Network;
@@ -47,17 +47,17 @@ export async function recordSettlement(call: AgentCall, evidence: Evidence): Pro
   const windowClosesAt = disputeWindowDays === 0 ? 0 : deps.clock.now() + disputeWindowDays * DAY_MS;
   // A payment through another edition went to another vault than the one that counts (CHN-22).
   const present = escrow && editionOf(escrow, evidence.network) === settlement.contract ? escrow : null;
-  const amount = countedOf(evidence, present);
+  const amount = countCoveredEscrow(evidence, present);
   const uncounted = present ? Number(settlement.escrow) - amount : 0;
   const held = evidence.mined.held === null ? undefined : Number(evidence.mined.held);
   const gain = { amount, settled: true, windowClosesAt, ...(amount > 0 && { atMost: held }) };
-  const change = present ? { before: present, after: gained(present, gain) } : null;
-  const moved = change !== null && hasTurned(change);
+  const change = present ? { before: present, after: applyGain(present, gain) } : null;
+  const moved = change !== null && hasStateChanged(change);
   // The clock of the provider's platform dates the provider's own rows.
   const providerNow = intent.providerOffsetMs === null ? now : deps.clock.now() + intent.providerOffsetMs;
-  const transaction = { ...transactionOf(call, evidence, change?.after ?? escrow), uncounted };
-  const receipt = await sign(call, evidence.network, transaction);
-  const task = taskOf(transaction, principalsOf(evidence));
+  const transaction = { ...toTransactionRow(call, evidence, change?.after ?? escrow), uncounted };
+  const receipt = await signSettlementReceipt(call, evidence.network, transaction);
+  const task = toTaskRow(transaction, pickPrincipals(evidence));
   const source = {
     agent: { ...provider.agent, ...(moved && { updatedAt: Math.max(provider.agent.updatedAt, providerNow) }) },
     principal: provider.principal,
@@ -70,14 +70,18 @@ export async function recordSettlement(call: AgentCall, evidence: Evidence): Pro
   await call.commit(
     [
       ...settleIntent(db, intent, transaction),
-      ...spendStatements(db, intent, now),
+      ...turnHoldsIntoSpending(db, intent, now),
       ...insertFacilitated(db, { transaction, receipt }),
       ...(task ? [insertTask(db, task)] : []),
       // Guards that the recorded version is still the provider's.
-      ...touchDocument(db, provider.agent, moved ? { updatedAt: providerNow, ...movedStates([change.after]) } : {}),
+      ...markDocumentStale(
+        db,
+        provider.agent,
+        moved ? { updatedAt: providerNow, ...toMovedStates([change.after]) } : {},
+      ),
       ...(change ? moveBalance(db, change.before, change.after, gain) : []),
       ...(change ? recordEscrowChange(db, deps, source, moved, moved ? {} : null, providerNow) : []),
-      ...(uncounted > 0 ? [raiseAlert(db, uncovered(evidence, uncounted))] : []),
+      ...(uncounted > 0 ? [raiseAlert(db, toUncoveredAlert(evidence, uncounted))] : []),
       ...recordEventForParties(db, intent, now, settled),
       ...(opened ? recordEventForParties(db, intent, now, opened) : []),
     ],
@@ -87,13 +91,13 @@ export async function recordSettlement(call: AgentCall, evidence: Evidence): Pro
 }
 
 /** The part of the escrow that counts now: no more than the vault holds, because a receipt alone may be forged. */
-function countedOf({ settlement, mined }: Evidence, escrow: EscrowRow | null): number {
+function countCoveredEscrow({ settlement, mined }: Evidence, escrow: EscrowRow | null): number {
   const whole = Number(settlement.escrow);
   if (escrow === null || mined.held === null) return whole;
   return Math.min(whole, Math.max(0, Number(mined.held) - escrow.balance));
 }
 
-const uncovered = ({ network, intent, mined, txHash }: Evidence, uncounted: number): Alert => ({
+const toUncoveredAlert = ({ network, intent, mined, txHash }: Evidence, uncounted: number): Alert => ({
   kind: "reconciliation",
   subject: `${intent.providerDid} on ${network.network}`,
   message:
@@ -101,7 +105,7 @@ const uncovered = ({ network, intent, mined, txHash }: Evidence, uncounted: numb
     "booked. Either funds have left the vault since the payment, or the node reported a wrong receipt or balance.",
 });
 
-function transactionOf(call: AgentCall, evidence: Evidence, escrow: EscrowRow | null): TransactionRow {
+function toTransactionRow(call: AgentCall, evidence: Evidence, escrow: EscrowRow | null): TransactionRow {
   const { intent, settlement, provider, mined } = evidence;
   const transactionId = newId("fac", call.now);
   const { disputeWindowDays } = provider.agent;
@@ -109,7 +113,7 @@ function transactionOf(call: AgentCall, evidence: Evidence, escrow: EscrowRow | 
     transactionId,
     environment: intent.environment,
     intentId: intent.intentId,
-    taskId: areOne(principalsOf(evidence)) ? null : transactionId.replace(/^fac_/, "tsk_"),
+    taskId: isOnePrincipal(pickPrincipals(evidence)) ? null : transactionId.replace(/^fac_/, "tsk_"),
     consumerDid: intent.consumerDid,
     providerDid: intent.providerDid,
     consumerPlatformId: intent.consumerPlatformId,
@@ -129,7 +133,7 @@ function transactionOf(call: AgentCall, evidence: Evidence, escrow: EscrowRow | 
     uncounted: 0,
     operational: Number(settlement.operational),
     escrowState: escrow?.state ?? "FUNDING",
-    escrowBalance: escrow ? shownBalance(escrow) : Number(settlement.vaultBalance),
+    escrowBalance: escrow ? toShownBalance(escrow) : Number(settlement.vaultBalance),
     escrowAsOfBlock: intent.bookedBlock ?? 0,
     disputeWindowDays,
     disputeWindowClosesAt: disputeWindowDays === 0 ? null : call.now + disputeWindowDays * DAY_MS,
@@ -146,19 +150,19 @@ function transactionOf(call: AgentCall, evidence: Evidence, escrow: EscrowRow | 
 type Principals = Pick<TaskRow, "providerPrincipalId" | "consumerPrincipalId">;
 
 /** Agents of one principal get no task and no rating (FAC-14). */
-const areOne = ({ providerPrincipalId, consumerPrincipalId }: Principals): boolean =>
+const isOnePrincipal = ({ providerPrincipalId, consumerPrincipalId }: Principals): boolean =>
   providerPrincipalId === consumerPrincipalId;
 
 /** Returns the principals at the settlement. If they are one, those at the intent's opening: a transfer in between must not avoid the task. */
-function principalsOf({ intent, provider, consumer }: Evidence): Principals {
+function pickPrincipals({ intent, provider, consumer }: Evidence): Principals {
   const present = { providerPrincipalId: provider.agent.principalId, consumerPrincipalId: consumer.principalId };
-  return areOne(present) ? intent : present;
+  return isOnePrincipal(present) ? intent : present;
 }
 
-async function sign(call: AgentCall, network: Network, row: TransactionRow): Promise<string> {
+async function signSettlementReceipt(call: AgentCall, network: Network, row: TransactionRow): Promise<string> {
   const { config, ca } = call.deps;
   const { signing } = await ca();
-  const amount = (units: number) => amountOn(network, units);
+  const amount = (units: number) => formatTokenUnits(network, units);
   return signReceipt(
     {
       iss: config.issuer,
@@ -169,7 +173,7 @@ async function sign(call: AgentCall, network: Network, row: TransactionRow): Pro
       provider_did: row.providerDid,
       consumer_did: row.consumerDid,
       network: row.network,
-      caip2: caip2Of(network),
+      caip2: toCaip2(network),
       contract: row.contract,
       token: network.token,
       tx_hash: row.txHash,
@@ -191,14 +195,17 @@ async function sign(call: AgentCall, network: Network, row: TransactionRow): Pro
   );
 }
 
-function taskOf(transaction: TransactionRow, { providerPrincipalId, consumerPrincipalId }: Principals): TaskRow | null {
+function toTaskRow(
+  transaction: TransactionRow,
+  { providerPrincipalId, consumerPrincipalId }: Principals,
+): TaskRow | null {
   const { taskId, transactionId, environment, consumerDid, providerDid, settledAt } = transaction;
   if (taskId === null) return null;
   const { intentId, network, currency, gross } = transaction;
   const nothing = { answer: null, outcome: null, score: null, note: null, closedAt: null };
   const unrated = { providerRatedBy: null, consumerRatedBy: null, providerRatedAt: null };
   const undisputed = { heldMs: 0, verdict: null, verdictScore: null };
-  const window = { openedAt: settledAt, confirmBy: confirmByOf(settledAt) };
+  const window = { openedAt: settledAt, confirmBy: toConfirmBy(settledAt) };
   const settled = { transactionId, environment, consumerDid, providerDid, intentId, network, currency, gross };
   const { consumerPlatformId, providerPlatformId } = transaction;
   const ofTwoClocks = environment === "sandbox" && consumerPlatformId !== providerPlatformId;

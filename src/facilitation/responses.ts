@@ -4,7 +4,7 @@ import { jws } from "../http/response-parts.ts";
 import { amount, did, environment, escrowState, instant } from "../http/schemas.ts";
 import { transactionStatus } from "./schema.ts";
 
-const facilitated = {
+const settlementFields = {
   facilitation_id: z.string(),
   transaction_id: z.string(),
   intent_id: z.string(),
@@ -27,7 +27,7 @@ const facilitated = {
 
 export const facilitationView = z
   .object({
-    ...facilitated,
+    ...settlementFields,
     status: z.literal("settled"),
     as_of_block: z.number().int().nullable(),
     receipt: jws,
@@ -35,18 +35,18 @@ export const facilitationView = z
   .register(z.globalRegistry, { id: "Facilitation" });
 export type FacilitationView = z.infer<typeof facilitationView>;
 
-export const standingView = z
+export const facilitationStatusView = z
   .object({
     facilitation_id: z.string(),
     status: transactionStatus,
     reversed_at: instant.nullable(),
   })
   .register(z.globalRegistry, { id: "FacilitationStanding" });
-export type StandingView = z.infer<typeof standingView>;
+export type FacilitationStatusView = z.infer<typeof facilitationStatusView>;
 
 export const transactionView = z
   .object({
-    ...facilitated,
+    ...settlementFields,
     environment: environment,
     consumer_did: did,
     provider_did: did,

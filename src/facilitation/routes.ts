@@ -2,8 +2,14 @@
 import { route } from "../http/route.ts";
 import { facilitate } from "./facilitate.ts";
 import { precheckFacilitation } from "./parties.ts";
-import { facilitationAct, facilitationFaults, facilitationInput, facilitationParams, partiesNamed } from "./schema.ts";
-import { getStanding } from "./standing.ts";
+import {
+  facilitationInput,
+  facilitationParams,
+  findFacilitationFaults,
+  parseNamedParties,
+  toFacilitationAct,
+} from "./schema.ts";
+import { getFacilitationStatus } from "./standing.ts";
 
 export const facilitationRoutes = [
   route({
@@ -11,7 +17,7 @@ export const facilitationRoutes = [
     path: "/v1/facilitate",
     operationId: "facilitate",
     body: facilitationInput,
-    rules: facilitationFaults,
+    rules: findFacilitationFaults,
     status: 200,
     errors: [
       "proof_invalid",
@@ -24,11 +30,11 @@ export const facilitationRoutes = [
       "intent_expired",
       "chain_unavailable",
     ],
-    act: (body, { networks }) => facilitationAct(body, networks),
+    act: (body, { networks }) => toFacilitationAct(body, networks),
     boundProofs: true,
     surfaces: ["agent"],
     handle: (call, { body }) => facilitate(call, body),
-    precheck: (call, { body }) => precheckFacilitation(call, partiesNamed(body)),
+    precheck: (call, { body }) => precheckFacilitation(call, parseNamedParties(body)),
   }),
   route({
     method: "get",
@@ -39,6 +45,6 @@ export const facilitationRoutes = [
     errors: ["not_found"],
     cors: true,
     surfaces: ["public"],
-    handle: (call, { params }) => getStanding(call, params.facilitation_id),
+    handle: (call, { params }) => getFacilitationStatus(call, params.facilitation_id),
   }),
 ];

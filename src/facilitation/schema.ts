@@ -37,7 +37,7 @@ export type FacilitationInput = z.infer<typeof facilitationInput>;
 const CLIENT_FIELDS = ["provider_did", "consumer_did", "network"] as const;
 
 /** The members that the body lacks in its form. */
-export function facilitationFaults(raw: unknown): FieldError[] {
+export function findFacilitationFaults(raw: unknown): FieldError[] {
   if (typeof raw !== "object" || raw === null) return [];
   const body = raw as Record<string, unknown>;
   const given = (name: string) => body[name] !== undefined;
@@ -56,7 +56,7 @@ export function facilitationFaults(raw: unknown): FieldError[] {
 const hashOf = (value: unknown): unknown => (typeof value === "string" ? (parseTxHash(value) ?? value) : value);
 
 /** The act that a proof of facilitation covers: this payment for this intent or this pair, however the body writes it (PRF-8). */
-export function facilitationAct(body: FacilitationInput, networks: readonly Network[]): string {
+export function toFacilitationAct(body: FacilitationInput, networks: readonly Network[]): string {
   const hash = parseTxHash(body.payment_tx ?? body.tx_hash ?? "") ?? "";
   const { intent_id, provider_did, consumer_did, network = "" } = body;
   if (intent_id !== undefined) return JSON.stringify([intent_id, hash]);
@@ -70,7 +70,7 @@ const namedParties = z.object({
 });
 export type NamedParties = { readonly intentId: string | undefined; readonly providerDid: string | undefined };
 
-export function partiesNamed(raw: unknown): NamedParties {
+export function parseNamedParties(raw: unknown): NamedParties {
   const { data } = namedParties.safeParse(raw);
   return { intentId: data?.intent_id, providerDid: data?.provider_did };
 }

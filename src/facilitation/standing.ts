@@ -3,11 +3,11 @@
 import type { PublicCall } from "../call.ts";
 import { toIsoOrNull } from "../core/clock.ts";
 import { ServiceError } from "../core/errors.ts";
-import type { StandingView } from "./responses.ts";
+import type { FacilitationStatusView } from "./responses.ts";
 import { findTransaction } from "./store.ts";
 import { statusOf } from "./views.ts";
 
-export async function getStanding(call: PublicCall, facilitationId: string): Promise<StandingView> {
+export async function getFacilitationStatus(call: PublicCall, facilitationId: string): Promise<FacilitationStatusView> {
   const { found } = await call.read({ found: findTransaction(call.db, facilitationId) });
   if (!found) throw new ServiceError("not_found");
   return {

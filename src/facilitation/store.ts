@@ -1,7 +1,7 @@
 // Store of facilitated settlements. (network, transaction, log index) is unique, and an intent is settled once, so no payment counts twice (FAC-9).
 import { and, asc, eq, getTableColumns, or, type SQL, sql } from "drizzle-orm";
 import {
-  columnsOf,
+  aliasColumns,
   type Database,
   mustChange,
   type Read,
@@ -14,29 +14,30 @@ import { clockOffsetOf, consumersOffsetOf, type Timed } from "../db/clock.ts";
 import { compileInsert, compileOnce, type RowOf } from "../db/compiled.ts";
 import { type AgentRow, agents } from "../db/tables/agents.ts";
 import { paymentIntents, receipts, type TransactionRow, transactions } from "../db/tables/money.ts";
-import { ofIntent, type PaidIntent, paidIntent } from "../intents/find-store.ts";
+import { type PaidIntent, paidIntentColumns, selectFromIntent } from "../intents/find-store.ts";
 
 /** A settlement with its signed receipt. */
 export type Facilitated = { readonly transaction: TransactionRow; readonly receipt: string };
 
-const facilitated = { transaction: getTableColumns(transactions), receipt: receipts.receipt };
+const facilitatedColumns = { transaction: getTableColumns(transactions), receipt: receipts.receipt };
 const hasReceipt = and(
   eq(receipts.network, transactions.network),
   eq(receipts.blockNumber, transactions.blockNumber),
   eq(receipts.transactionId, transactions.transactionId),
 );
-const selectFacilitated = (db: Database) => db.select(facilitated).from(transactions).innerJoin(receipts, hasReceipt);
+const selectFacilitated = (db: Database) =>
+  db.select(facilitatedColumns).from(transactions).innerJoin(receipts, hasReceipt);
 
 /** An intent with its settlement, if it has one, and two clocks: its consumer's platform's, which rules it (ACC-9), and its provider's platform's. */
 export type IntentToSettle = Timed<PaidIntent> & { readonly settled: Facilitated | null };
 
-const settledColumns = columnsOf(transactions, "x");
-const timedIntent = { ...paidIntent, clockOffsetMs: consumersOffsetOf(paymentIntents) };
+const settledColumns = aliasColumns(transactions, "x");
+const timedIntentColumns = { ...paidIntentColumns, clockOffsetMs: consumersOffsetOf(paymentIntents) };
 
-const intentToSettle = compileOnce((db) =>
+const selectIntentToSettle = compileOnce((db) =>
   db
     .select({
-      intent: timedIntent,
+      intent: timedIntentColumns,
       transaction: settledColumns,
       // Reads a receipt only if the intent is settled.
       receipt: sql`case when ${paymentIntents.transactionId} is not null then (select r.receipt from receipts r
@@ -50,17 +51,17 @@ const intentToSettle = compileOnce((db) =>
     .where(sql`${paymentIntents.intentId} = ${sql.placeholder("intentId")}`),
 );
 export const findIntentToSettle = (db: Database, intentId: string): Read<IntentToSettle | null> =>
-  read(intentToSettle(db, { intentId }), ([row]: RowOf<typeof intentToSettle>[]) => {
+  read(selectIntentToSettle(db, { intentId }), ([row]: RowOf<typeof selectIntentToSettle>[]) => {
     if (!row) return null;
     const { intent, transaction, receipt } = row;
     return { ...intent, settled: intent.transactionId === null ? null : { transaction, receipt } };
   });
 
 /** A reversed settlement no longer counts. Literal text, so that SQLite uses the partial index. */
-const STANDS = sql`reversed_at is null`;
+const IS_NOT_REVERSED = sql`reversed_at is null`;
 
-const isOnChain = (network: string, txHash: string) =>
-  and(eq(transactions.network, network), eq(transactions.txHash, txHash), STANDS);
+const isOfTransaction = (network: string, txHash: string) =>
+  and(eq(transactions.network, network), eq(transactions.txHash, txHash), IS_NOT_REVERSED);
 
 /** The facilitated settlements of one on-chain transaction (FAC-9). One range for each network: SQLite reads the list of an `in` as rows too. */
 export const findUsedSettlements = (
@@ -72,11 +73,11 @@ export const findUsedSettlements = (
     db
       .select({ network: transactions.network, logIndex: transactions.logIndex })
       .from(transactions)
-      .where(networks.length === 0 ? sql`false` : or(...networks.map((network) => isOnChain(network, txHash)))),
+      .where(networks.length === 0 ? sql`false` : or(...networks.map((network) => isOfTransaction(network, txHash)))),
   );
 
 /** Finds the ones of these settlements that were facilitated. */
-export const findUsedOf = (
+export const findFacilitatedAmong = (
   db: Database,
   network: string,
   settlements: readonly { readonly txHash: string; readonly logIndex: number }[],
@@ -89,7 +90,7 @@ export const findUsedOf = (
       .crossJoin(transactions)
       .where(
         sql`${transactions.network} = ${network} and ${transactions.txHash} = k.value ->> 0 and ${transactions.logIndex} = k.value ->> 1
-          and ${STANDS}`,
+          and ${IS_NOT_REVERSED}`,
       ),
   );
 };
@@ -105,7 +106,7 @@ export const findFacilitatedPair = (
     selectFacilitated(db)
       .where(
         and(
-          isOnChain(network, txHash),
+          isOfTransaction(network, txHash),
           eq(transactions.providerDid, providerDid),
           eq(transactions.consumerDid, consumerDid),
         ),
@@ -147,37 +148,39 @@ export const reverseTransaction = (db: Database, { transactionId }: TransactionR
     db
       .update(transactions)
       .set({ reversedAt: now })
-      .where(and(eq(transactions.transactionId, transactionId), STANDS)),
+      .where(and(eq(transactions.transactionId, transactionId), IS_NOT_REVERSED)),
   );
 
 /** Counts the whole escrow of a transaction from now on. */
-export const countWhole = (db: Database, { transactionId, uncounted }: TransactionRow): Statement[] =>
+export const countWholeEscrow = (db: Database, { transactionId, uncounted }: TransactionRow): Statement[] =>
   mustChange(
     db,
     db
       .update(transactions)
       .set({ uncounted: 0 })
-      .where(and(eq(transactions.transactionId, transactionId), eq(transactions.uncounted, uncounted), STANDS)),
+      .where(
+        and(eq(transactions.transactionId, transactionId), eq(transactions.uncounted, uncounted), IS_NOT_REVERSED),
+      ),
   );
 
 export type Buyer = Pick<AgentRow, "did" | "environment" | "principalId">;
-const buyer = { did: agents.did, environment: agents.environment, principalId: agents.principalId };
+const buyerColumns = { did: agents.did, environment: agents.environment, principalId: agents.principalId };
 
 /** The columns of the consumer that facilitation reads. */
-const buyerOfIntent = compileOnce((db) =>
+const selectBuyerOfIntent = compileOnce((db) =>
   db
-    .select(buyer)
+    .select(buyerColumns)
     .from(agents)
-    .where(eq(agents.did, ofIntent(sql.placeholder("intentId")).consumerDid)),
+    .where(eq(agents.did, selectFromIntent(sql.placeholder("intentId")).consumerDid)),
 );
 export const findBuyerOf = (db: Database, intentId: string): Read<Buyer | null> =>
-  readOne(buyerOfIntent(db, { intentId }));
+  readOne(selectBuyerOfIntent(db, { intentId }));
 
 /** Finds the consumer with the clock of its platform, which rules its intents (ACC-9). */
 export const findTimedBuyer = (db: Database, did: string): Read<Timed<Buyer> | null> =>
   readOne(
     db
-      .select({ ...buyer, clockOffsetMs: clockOffsetOf(agents) })
+      .select({ ...buyerColumns, clockOffsetMs: clockOffsetOf(agents) })
       .from(agents)
       .where(eq(agents.did, did)),
   );

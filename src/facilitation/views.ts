@@ -1,5 +1,5 @@
 // Maps rows to the shapes of schema.ts. An answer is made from the rows alone, so a retry gets the first call's answer (FAC-13).
-import { amountOn, caip2Of, networkNamed } from "../chain/networks.ts";
+import { formatTokenUnits, requireNetwork, toCaip2 } from "../chain/networks.ts";
 import type { Config } from "../context.ts";
 import { toIso, toIsoOrNull } from "../core/clock.ts";
 import { CONFIRMATION_WINDOW_HOURS, HOUR_MS } from "../core/limits.ts";
@@ -7,10 +7,10 @@ import type { TransactionRow } from "../db/tables/money.ts";
 import type { FacilitationView, TransactionView } from "./responses.ts";
 import type { Facilitated } from "./store.ts";
 
-export const confirmByOf = (settledAt: number): number => settledAt + CONFIRMATION_WINDOW_HOURS * HOUR_MS;
+export const toConfirmBy = (settledAt: number): number => settledAt + CONFIRMATION_WINDOW_HOURS * HOUR_MS;
 
 export const toFacilitationView = (config: Config, { transaction, receipt }: Facilitated): FacilitationView => ({
-  ...settlementOf(config, transaction),
+  ...toSettlementFields(config, transaction),
   status: "settled",
   as_of_block: transaction.escrowAsOfBlock || null,
   receipt,
@@ -21,7 +21,7 @@ export const statusOf = ({ reversedAt }: TransactionRow): TransactionView["statu
 
 /** The transaction for events, without the receipt (EVT-5). */
 export const toTransactionView = (config: Config, row: TransactionRow): TransactionView => ({
-  ...settlementOf(config, row),
+  ...toSettlementFields(config, row),
   environment: row.environment,
   consumer_did: row.consumerDid,
   provider_did: row.providerDid,
@@ -30,9 +30,9 @@ export const toTransactionView = (config: Config, row: TransactionRow): Transact
   reversed_at: toIsoOrNull(row.reversedAt),
 });
 
-function settlementOf(config: Config, row: TransactionRow) {
-  const network = networkNamed(config.networks, row.network);
-  const amount = (units: number) => amountOn(network, units);
+function toSettlementFields(config: Config, row: TransactionRow) {
+  const network = requireNetwork(config.networks, row.network);
+  const amount = (units: number) => formatTokenUnits(network, units);
   return {
     facilitation_id: row.transactionId,
     transaction_id: row.transactionId,
@@ -45,12 +45,12 @@ function settlementOf(config: Config, row: TransactionRow) {
     currency: row.currency,
     escrow_state: row.escrowState,
     escrow_balance: amount(row.escrowBalance),
-    confirm_by: row.taskId === null ? null : toIso(confirmByOf(row.settledAt)),
+    confirm_by: row.taskId === null ? null : toIso(toConfirmBy(row.settledAt)),
     dispute_window_days: row.disputeWindowDays,
     dispute_window_closes_at: toIsoOrNull(row.disputeWindowClosesAt),
     provider_aid_version: row.providerAidVersion,
     tx_hash: row.txHash,
     network: row.network,
-    caip2: caip2Of(network),
+    caip2: toCaip2(network),
   };
 }

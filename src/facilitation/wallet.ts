@@ -4,13 +4,13 @@ import type { AgentCall } from "../call.ts";
 import type { Settled } from "../chain/gateway.ts";
 import { commit, readBatch } from "../db/batch.ts";
 import type { EscrowRow } from "../db/tables/money.ts";
-import { isNamed } from "../escrow/wallet-store.ts";
+import { findIsWalletNamed } from "../escrow/wallet-store.ts";
 import { wasRegistered } from "../escrow/wallets.ts";
 import { findMarketsEverywhere } from "../identity/store.ts";
 import { raiseAlert } from "../journal/alerts.ts";
-import { type Mined, notAnswered, unverified } from "./evidence.ts";
+import { type Mined, toUnansweredError, toUnverifiedError } from "./evidence.ts";
 
-type Paid = {
+type PaidSettlement = {
   readonly providerDid: string;
   readonly network: string;
   readonly settlement: Pick<Settled, "operationalWallet">;
@@ -20,19 +20,19 @@ type Paid = {
 };
 
 /** Sends the follower, which may not have read yet that a wallet of the provider named this one, and refuses for now. */
-function readOn(call: AgentCall, network: string): never {
+function awaitFollower(call: AgentCall, network: string): never {
   call.background(call.deps.env.CHAIN_QUEUE.send({ kind: "follow_chain", network }).catch(() => undefined));
-  throw notAnswered("wallet_unread");
+  throw toUnansweredError("wallet_unread");
 }
 
-export async function requireWallet(call: AgentCall, paid: Paid, escrow: EscrowRow | null): Promise<void> {
+export async function requireWallet(call: AgentCall, paid: PaidSettlement, escrow: EscrowRow | null): Promise<void> {
   const { db } = call;
   const { providerDid, network, settlement, mined, bookedBlock } = paid;
   const wallet = settlement.operationalWallet;
   if (escrow && wasRegistered(escrow, wallet, mined.minedAt)) return;
   const { markets, named } = await readBatch(db, {
     markets: findMarketsEverywhere(db, providerDid),
-    named: isNamed(db, { did: providerDid, network, wallet }),
+    named: findIsWalletNamed(db, { did: providerDid, network, wallet }),
   });
   if (named) return;
   // The contract may already have a wallet that its markets still wait for.
@@ -41,7 +41,7 @@ export async function requireWallet(call: AgentCall, paid: Paid, escrow: EscrowR
       row.network === network && row.status !== "FAILED" && [row.operationalWallet, row.pendingWallet].includes(wallet),
   );
   if (requested) return;
-  if ((bookedBlock ?? 0) < mined.blockNumber) return readOn(call, network);
+  if ((bookedBlock ?? 0) < mined.blockNumber) return awaitFollower(call, network);
   const registered = escrow?.operationalWallet ?? null;
   await commit(db, [
     raiseAlert(db, {
@@ -53,7 +53,7 @@ export async function requireWallet(call: AgentCall, paid: Paid, escrow: EscrowR
         "compromised.",
     }),
   ]);
-  throw unverified("other_wallet", {
+  throw toUnverifiedError("other_wallet", {
     paid_wallet: wallet,
     registered_wallet: registered,
     block: mined.blockNumber,

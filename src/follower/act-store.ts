@@ -9,18 +9,18 @@ const AT_ONCE = 100;
 
 export type ActPlace = Pick<KeyActRow, "network" | "txHash" | "logIndex">;
 
-export const inParts = <T>(all: readonly T[]): (readonly T[])[] =>
+export const splitIntoParts = <T>(all: readonly T[]): (readonly T[])[] =>
   Array.from({ length: Math.ceil(all.length / AT_ONCE) }, (_, n) => all.slice(n * AT_ONCE, (n + 1) * AT_ONCE));
 
-const isNoted = (network: SQL, txHash: SQL, logIndex: SQL): SQL =>
+const isActNoted = (network: SQL, txHash: SQL, logIndex: SQL): SQL =>
   sql`exists (select 1 from key_acts k where k.network = ${network} and k.tx_hash = ${txHash} and k.log_index = ${logIndex})`;
 
 /** A condition for alerts whose tags name the place of their act: the act has no alert yet. */
-export const UNNOTED: SQL = sql`not ${isNoted(sql`value ->> 6`, sql`value ->> 7`, sql`value ->> 8`)}`;
+export const ACT_IS_UNNOTED: SQL = sql`not ${isActNoted(sql`value ->> 6`, sql`value ->> 7`, sql`value ->> 8`)}`;
 
 /** Updates the block of an act that a reorg has moved. */
 export const noteActs = (db: Database, rows: readonly KeyActRow[]): Statement[] =>
-  inParts(rows).map((part) => {
+  splitIntoParts(rows).map((part) => {
     const values = JSON.stringify(
       part.map((row) => [
         ...[row.network, row.txHash, row.logIndex, row.blockNumber, row.minedAt, row.authority, row.operationId],
@@ -59,7 +59,7 @@ export const findCalls = (db: Database, network: string, operationIds: readonly 
 export type EndedCall = { readonly operationId: string; readonly nonce: number; readonly blockNumber: number };
 
 export const endCalls = (db: Database, network: string, ended: readonly EndedCall[]): Statement[] =>
-  inParts(ended).map((part) => {
+  splitIntoParts(ended).map((part) => {
     const values = JSON.stringify(part.map(({ operationId, nonce, blockNumber }) => [operationId, nonce, blockNumber]));
     return db
       .update(keyActs)
@@ -107,7 +107,7 @@ export const pruneActs = (db: Database, seen: ActsSeen): Statement => {
 };
 
 /** Undoes what was recorded of the blocks after `number`: a reorg removed them, and the follower reads them again. */
-export const takeActsBack = (db: Database, network: string, number: number): Statement[] => [
+export const undoActs = (db: Database, network: string, number: number): Statement[] => [
   db.delete(keyActs).where(and(eq(keyActs.network, network), gt(keyActs.blockNumber, number))),
   db
     .update(keyActs)
@@ -118,7 +118,7 @@ export const takeActsBack = (db: Database, network: string, number: number): Sta
 // ---- Waiting calls -------------------------------------------------------------------------------------------------------
 
 /** Literal text, so that SQLite uses the partial index. */
-const waitingOn = (network: string, readySince: number): SQL =>
+const isCallWaitingOn = (network: string, readySince: number): SQL =>
   sql`${keyActs.network} = ${network} and operation_id is not null and ended_block is null and ${keyActs.readyAt} >= ${readySince}`;
 
 /** Unrequested calls first, then the earliest. */
@@ -127,7 +127,7 @@ export const findScheduled = (db: Database, network: string, readySince: number,
     db
       .select()
       .from(keyActs)
-      .where(waitingOn(network, readySince))
+      .where(isCallWaitingOn(network, readySince))
       .orderBy(asc(keyActs.asked), asc(keyActs.readyAt), asc(keyActs.txHash), asc(keyActs.logIndex))
       .limit(limit),
   );
@@ -137,7 +137,7 @@ export const countScheduled = (db: Database, network: string, readySince: number
     db
       .select({ count: sql<number>`count(*)`.as("count") })
       .from(keyActs)
-      .where(waitingOn(network, readySince)),
+      .where(isCallWaitingOn(network, readySince)),
     (rows) => rows[0]?.count ?? 0,
   );
 
@@ -149,6 +149,6 @@ export const noteThreshold = (
   { txHash, logIndex }: Omit<ActPlace, "network">,
   unrequested: UnrequestedThreshold,
 ): Statement => {
-  const noted = isNoted(sql`${unrequested.network}`, sql`${txHash}`, sql`${logIndex}`);
+  const noted = isActNoted(sql`${unrequested.network}`, sql`${txHash}`, sql`${logIndex}`);
   return noteUnrequestedThreshold(db, unrequested, sql`not ${noted}`);
 };

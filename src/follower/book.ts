@@ -1,11 +1,11 @@
 // Books in one batch what the follower has read (MKT-23): lines, escrow balances, the states that follow with their events and directory records,
 // differences, and the place that was read to. A provider in FUNDING whose escrows are now funded becomes ACTIVE (AGT-34).
 import type { BlockAt } from "../chain/gateway.ts";
-import { didHash, type Hash } from "../chain/hashes.ts";
+import { type Hash, hashDid } from "../chain/hashes.ts";
 import type { Network } from "../chain/networks.ts";
-import { isLate } from "../chain/standing.ts";
-import { endLag } from "../chain/standing-store.ts";
-import { noteReleased } from "../chain/store.ts";
+import { isFollowerLate } from "../chain/standing.ts";
+import { recordFollowerCaughtUp } from "../chain/standing-store.ts";
+import { recordReleaseTx } from "../chain/store.ts";
 import { commitAll } from "../commit.ts";
 import type { Deps } from "../context.ts";
 import { BLOCK_CLOCK_SKEW_SECONDS } from "../core/limits.ts";
@@ -13,18 +13,18 @@ import { type ReadResults, readBatch, type Statement } from "../db/batch.ts";
 import type { FollowerRow } from "../db/tables/chain.ts";
 import type { RefundAddressRow, RefundRow } from "../db/tables/disputes.ts";
 import type { EscrowRow, LedgerLine } from "../db/tables/money.ts";
-import { gained, hasTurned } from "../escrow/changes.ts";
-import { type Booked, type Difference, emptyVault, linesOf, type Movement } from "../escrow/ledger.ts";
+import { applyGain, hasStateChanged } from "../escrow/changes.ts";
+import { type Booked, type Difference, emptyVault, type Movement, toLedgerLines } from "../escrow/ledger.ts";
 import { insertRefundAddresses } from "../escrow/refund-store.ts";
 import { editionOf } from "../escrow/states.ts";
 import { moveBalances } from "../escrow/store.ts";
 import { type Alert, raiseAlert } from "../journal/alerts.ts";
 import { type ActsReading, followActs } from "./acts.ts";
 import { findEscrowsByHash, findNewestLines, insertLines } from "./lines-store.ts";
-import { type FoundPayments, lostIn, type PaymentAt, paymentReads, paymentStatements } from "./payments.ts";
+import { bindPayments, type FoundPayments, findLostIntents, type PaymentAt, paymentReads } from "./payments.ts";
 import { bookRefunds } from "./refunds.ts";
-import { moveFollower, noteBlock, noteDifferences, noteTurned } from "./store.ts";
-import { TURNED_AT_ONCE, turnedStatements } from "./turn.ts";
+import { changeTurned, moveFollower, noteBlock, noteDifferences } from "./store.ts";
+import { recordEscrowTurns, TURNED_AT_ONCE } from "./turn.ts";
 import { followWallets, type WalletSet } from "./wallets.ts";
 
 type Reading = {
@@ -55,23 +55,28 @@ type Reading = {
  * Throws Conflict if another run has moved on, or if an escrow would get another state than was foreseen. Returns false if one batch cannot bind all
  * payments: it books no block, and the next step reads the same blocks. `known`: the stored rows, if the caller has read them.
  */
-export async function book(deps: Deps, network: Network, reading: Reading, known?: Stored): Promise<boolean> {
+export async function bookReading(
+  deps: Deps,
+  network: Network,
+  reading: Reading,
+  known?: StoredFacts,
+): Promise<boolean> {
   const { db } = deps;
   const { before, movements, payments } = reading;
   const stored = known ?? (await readBatch(db, bookReads(deps, network, movements, payments)));
-  const found = { ...stored, own: withSeen(stored.own, payments, reading.walletsSeen) };
-  const paid = paymentStatements(deps, network, reading, found, await replacedIn(deps, network, reading, found));
+  const found = { ...stored, own: addSeenOwnPayments(stored.own, payments, reading.walletsSeen) };
+  const paid = bindPayments(deps, network, reading, found, await findReplacedPayments(deps, network, reading, found));
   const alerts = [
-    ...(reading.contradicted ? [raiseAlert(db, contradicted(network))] : []),
-    ...(reading.future ? [raiseAlert(db, inFuture(network))] : []),
-    ...(reading.alone ? [raiseAlert(db, alone(network))] : []),
+    ...(reading.contradicted ? [raiseAlert(db, contradictionAlert(network))] : []),
+    ...(reading.future ? [raiseAlert(db, futureBlockAlert(network))] : []),
+    ...(reading.alone ? [raiseAlert(db, aloneAlert(network))] : []),
   ];
   if (!paid.complete && before !== null) {
     const acts = await followActs(deps, network, { ...reading.acts, booked: before.bookedBlock });
     await commitAll(deps, [...moveFollower(db, before, before, paid.change), ...paid.statements, ...alerts, ...acts]);
     return false;
   }
-  const booked = bookedOf(network, movements, found);
+  const booked = toBookedVaults(network, movements, found);
   const followed = await followWallets(deps, network, reading.wallets);
   const acts = await followActs(deps, network, reading.acts);
   const level = paid.complete ? reading.level : null;
@@ -80,15 +85,15 @@ export async function book(deps: Deps, network: Network, reading: Reading, known
   const vaults = [...lined.map(({ vault: { did, contract } }) => ({ did, contract })), ...followed.vaults];
   await commitAll(deps, [
     ...moveFollower(db, before, after, paid.change),
-    ...(level && !isLate(level, Date.now()) ? [endLag(db, network.network)] : []),
-    ...(isNoted(reading, after)
+    ...(level && !isFollowerLate(level, Date.now()) ? [recordFollowerCaughtUp(db, network.network)] : []),
+    ...(shouldNoteBlock(reading, after)
       ? noteBlock(db, { network: network.network, number: after.bookedBlock, hash: after.bookedHash, vaults })
       : []),
-    ...(await bookedStatements(deps, network, booked, found.escrows)),
+    ...(await recordBooked(deps, network, booked, found.escrows)),
     ...bookRefunds(db, network, reading.refunds),
     ...insertRefundAddresses(db, reading.refundAddresses),
     ...followed.statements,
-    ...releasedStatements(db, network, movements, found),
+    ...recordReleased(db, network, movements, found),
     ...paid.statements,
     ...alerts,
     ...acts,
@@ -100,10 +105,10 @@ const bookReads = (deps: Deps, network: Network, movements: readonly Movement[],
   ...vaultReads(deps, network, movements),
   ...paymentReads(deps, network, payments),
 });
-type Stored = ReadResults<ReturnType<typeof bookReads>>;
+type StoredFacts = ReadResults<ReturnType<typeof bookReads>>;
 
 /** The stored rows of a reading without events, if no payment is bound or awaited. */
-export const NOTHING_STORED: Stored = {
+export const NOTHING_STORED: StoredFacts = {
   ...{ escrows: [], lines: [], named: [], ofTerms: [], used: [], lost: [], bound: [], waiting: [] },
   own: new Set(),
 };
@@ -111,7 +116,7 @@ export const NOTHING_STORED: Stored = {
 /** Without events one note in fifty blocks is enough: a reorg of such blocks removes no line, and the 200 notes reach further back. */
 const QUIET_BLOCKS = 50;
 
-function isNoted(reading: Reading, { bookedBlock }: FollowerRow): boolean {
+function shouldNoteBlock(reading: Reading, { bookedBlock }: FollowerRow): boolean {
   const { before, movements, refunds, refundAddresses, walletsSeen, acts, payments } = reading;
   if (before === null) return true;
   const events = [movements, refunds, refundAddresses, walletsSeen, acts.events, payments].flat();
@@ -120,7 +125,7 @@ function isNoted(reading: Reading, { bookedBlock }: FollowerRow): boolean {
 }
 
 /** Adds payments by wallets that a provider's own wallet named in the blocks of this reading, which the database does not have yet. */
-const withSeen = (
+const addSeenOwnPayments = (
   own: ReadonlySet<PaymentAt>,
   payments: readonly PaymentAt[],
   wallets: readonly WalletSet[],
@@ -139,13 +144,13 @@ const withSeen = (
   ]);
 
 /** Finds the intents whose lost payments can't be mined again, because another transaction has the nonce. Asks the chain only if there are any. */
-async function replacedIn(
+async function findReplacedPayments(
   { chain }: Deps,
   network: Network,
   reading: Reading,
   found: FoundPayments,
 ): Promise<ReadonlySet<string>> {
-  const lost = reading.level ? lostIn(network, reading, found) : [];
+  const lost = reading.level ? findLostIntents(network, reading, found) : [];
   if (lost.length === 0) return new Set();
   const read = await chain.readNonces(
     network.network,
@@ -161,24 +166,24 @@ async function replacedIn(
 }
 
 /** Records the transaction of a release from its event, because a crash may have lost it (MKT-29). */
-function releasedStatements(
+function recordReleased(
   db: Deps["db"],
   { network }: Network,
   movements: readonly Movement[],
-  { escrows }: Pick<Found, "escrows">,
+  { escrows }: Pick<FoundVaults, "escrows">,
 ): Statement[] {
   const released = movements.filter(({ kind }) => kind === "release");
-  const dids = new Map(escrows.map(({ did }) => [didHash(did), did]));
+  const dids = new Map(escrows.map(({ did }) => [hashDid(did), did]));
   return released.flatMap(({ providerDidHash, txHash }) => {
     const did = dids.get(providerDidHash);
-    return did === undefined ? [] : [noteReleased(db, network, did, txHash)];
+    return did === undefined ? [] : [recordReleaseTx(db, network, did, txHash)];
   });
 }
 
 const vaultReads = ({ db }: Deps, { network }: Network, movements: readonly Movement[]) => {
   const vaults = new Map(
     movements.map(
-      ({ providerDidHash, contract }) => [keyOf(providerDidHash, contract), [providerDidHash, contract]] as const,
+      ({ providerDidHash, contract }) => [vaultKeyOf(providerDidHash, contract), [providerDidHash, contract]] as const,
     ),
   );
   const named = [...vaults.values()].map(([hash, contract]) => [hash, contract] as const);
@@ -187,26 +192,33 @@ const vaultReads = ({ db }: Deps, { network }: Network, movements: readonly Move
     lines: findNewestLines(db, network, named),
   };
 };
-type Found = { readonly escrows: readonly EscrowRow[]; readonly lines: readonly Parameters<typeof linesOf>[0][] };
+type FoundVaults = {
+  readonly escrows: readonly EscrowRow[];
+  readonly lines: readonly Parameters<typeof toLedgerLines>[0][];
+};
 
-const keyOf = (hash: Hash, contract: string): string => `${hash} ${contract}`;
+const vaultKeyOf = (hash: Hash, contract: string): string => `${hash} ${contract}`;
 
 /** Skips the vaults of providers that the service does not know. */
-function bookedOf({ network }: Network, movements: readonly Movement[], { escrows, lines }: Found): Booked[] {
-  const byVault = Map.groupBy(movements, ({ providerDidHash, contract }) => keyOf(providerDidHash, contract));
-  const dids = new Map(escrows.map(({ did }) => [didHash(did), did]));
+function toBookedVaults(
+  { network }: Network,
+  movements: readonly Movement[],
+  { escrows, lines }: FoundVaults,
+): Booked[] {
+  const byVault = Map.groupBy(movements, ({ providerDidHash, contract }) => vaultKeyOf(providerDidHash, contract));
+  const dids = new Map(escrows.map(({ did }) => [hashDid(did), did]));
   return [...byVault.values()].flatMap((own) => {
     const [first] = own;
     const did = first && dids.get(first.providerDidHash);
     if (!first || did === undefined) return [];
     const vault = { did, network, contract: first.contract };
     const known = lines.find((line) => line.did === did && line.contract === vault.contract);
-    return [linesOf(known ?? emptyVault(vault), own)];
+    return [toLedgerLines(known ?? emptyVault(vault), own)];
   });
 }
 
 /** A vault's gain counts in each environment whose escrow is in the vault of that edition. */
-export async function bookedStatements(
+export async function recordBooked(
   deps: Deps,
   network: Network,
   booked: readonly Booked[],
@@ -221,15 +233,15 @@ export async function bookedStatements(
   const differences = booked.flatMap((one) => one.differences);
   return [
     ...insertLines(db, lines),
-    ...differenceStatements(deps, differences),
-    ...unseenStatements(deps, lines),
-    ...(await gainStatements(deps, network, gains, escrows)),
+    ...recordDifferences(deps, differences),
+    ...alertUnseenDeposits(deps, lines),
+    ...(await recordGains(deps, network, gains, escrows)),
   ];
 }
 
 type VaultGain = { readonly vault: { readonly did: string; readonly contract: string }; readonly amount: number };
 
-export async function gainStatements(
+export async function recordGains(
   deps: Deps,
   network: Network,
   gains: readonly VaultGain[],
@@ -240,44 +252,44 @@ export async function gainStatements(
     .flatMap(({ vault, amount }) =>
       escrows
         .filter((row) => row.did === vault.did && editionOf(row, network) === vault.contract)
-        .map((row) => ({ before: row, after: gained(row, { amount, settled: false }), amount })),
+        .map((row) => ({ before: row, after: applyGain(row, { amount, settled: false }), amount })),
     );
-  const turned = changes.filter(hasTurned);
+  const turned = changes.filter(hasStateChanged);
   const dids = [...new Set(turned.map(({ before }) => before.did))];
   const told = dids.slice(0, TURNED_AT_ONCE);
   return [
     ...moveBalances(deps.db, changes),
-    ...(await turnedStatements(
+    ...(await recordEscrowTurns(
       deps,
       turned.filter(({ before }) => told.includes(before.did)),
     )),
-    ...noteTurned(deps.db, network.network, { added: dids.slice(TURNED_AT_ONCE) }),
+    ...changeTurned(deps.db, network.network, { added: dids.slice(TURNED_AT_ONCE) }),
   ];
 }
 
 /** Notes each difference and raises an alert. Nothing repairs it. */
-export const differenceStatements = ({ db }: Deps, differences: readonly Difference[]): Statement[] => [
+export const recordDifferences = ({ db }: Deps, differences: readonly Difference[]): Statement[] => [
   ...noteDifferences(
     db,
     differences.map((difference) => ({ ...difference, foundAt: Date.now() })),
   ),
-  ...differences.map((difference) => raiseAlert(db, missing(difference))),
+  ...differences.map((difference) => raiseAlert(db, differenceAlert(difference))),
 ];
 
 /** Reports what vaults got without an event of the contract: by a plain transfer, or by an event that a node left out. One alert for each network. */
-function unseenStatements({ db }: Deps, lines: readonly LedgerLine[]): Statement[] {
+function alertUnseenDeposits({ db }: Deps, lines: readonly LedgerLine[]): Statement[] {
   const last = lines.findLast(({ kind, logIndex }) => kind === "deposit" && logIndex < 0);
-  return last ? [raiseAlert(db, unseen(last))] : [];
+  return last ? [raiseAlert(db, unseenDepositAlert(last))] : [];
 }
 
-const alone = ({ network }: Network): Alert => ({
+const aloneAlert = ({ network }: Network): Alert => ({
   kind: "network",
   subject: `second node of ${network}`,
   message:
     "One of the two nodes does not answer or lags: the contract's events are booked once two readings of the other node agree.",
 });
 
-const contradicted = ({ network }: Network): Alert => ({
+const contradictionAlert = ({ network }: Network): Alert => ({
   kind: "network",
   subject: `events of ${network}`,
   message:
@@ -285,7 +297,7 @@ const contradicted = ({ network }: Network): Alert => ({
     "booked until two readings agree.",
 });
 
-const unseen = ({ did, network, amount, blockNumber }: LedgerLine): Alert => ({
+const unseenDepositAlert = ({ did, network, amount, blockNumber }: LedgerLine): Alert => ({
   kind: "reconciliation",
   subject: `deposits on ${network}`,
   message:
@@ -293,13 +305,13 @@ const unseen = ({ did, network, amount, blockNumber }: LedgerLine): Alert => ({
     "either a plain transfer, or a movement that the node omitted.",
 });
 
-const inFuture = ({ network }: Network): Alert => ({
+const futureBlockAlert = ({ network }: Network): Alert => ({
   kind: "network",
   subject: `time of ${network}`,
   message: `The node dates its newest block more than ${BLOCK_CLOCK_SKEW_SECONDS} seconds in the future: the service counts its time only up to now.`,
 });
 
-const missing = ({ did, network, held, expected }: Difference): Alert => ({
+const differenceAlert = ({ did, network, held, expected }: Difference): Alert => ({
   kind: "reconciliation",
   subject: `${did} on ${network}`,
   message: `The vault held ${held} base units, but should have held ${expected} according to its ledger lines.`,

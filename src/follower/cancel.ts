@@ -4,11 +4,11 @@ import type { AgentCall } from "../call.ts";
 import { ServiceError } from "../core/errors.ts";
 import { CHAIN_LOOK_MS } from "../core/limits.ts";
 import type { IntentRow } from "../db/tables/money.ts";
-import { effectiveIntentStatus } from "../intents/states.ts";
+import { toEffectiveIntentStatus } from "../intents/states.ts";
 import { cancelIntent as cancelStatements, findIntentFor } from "../intents/store.ts";
 import { recordEventForParties } from "../journal/events.ts";
 import { moveHolds } from "../payments/hold-store.ts";
-import { refuseOthers } from "../payments/read.ts";
+import { refuseNonParties } from "../payments/read.ts";
 import type { IntentView } from "../payments/responses.ts";
 import { toIntentView } from "../payments/views.ts";
 import { readToNow } from "./follow.ts";
@@ -19,9 +19,9 @@ export async function cancelIntent(call: AgentCall, intentId: string): Promise<I
     { intent: findIntentFor(db, intentId, call.did, call.now) },
     { clock: ({ intent: one }) => one?.clockOffsetMs },
   );
-  refuseOthers(call, found);
+  refuseNonParties(call, found);
   const { clockOffsetMs: _ruling, confirmBy: _none, readThrough: _read, ...intent } = found;
-  refuseEnded(intent, now);
+  refuseEndedIntent(intent, now);
   if (!(await readToNow(deps, intent.network, Date.now() + CHAIN_LOOK_MS))) {
     const headers = { "Retry-After": String(RETRY_SECONDS) };
     throw new ServiceError("chain_unavailable", { headers });
@@ -44,8 +44,8 @@ export async function cancelIntent(call: AgentCall, intentId: string): Promise<I
 const RETRY_SECONDS = 2;
 
 /** If the intent was paid, the refusal names the transaction. */
-function refuseEnded(intent: IntentRow, now: number): void {
-  const status = effectiveIntentStatus(intent, now);
+function refuseEndedIntent(intent: IntentRow, now: number): void {
+  const status = toEffectiveIntentStatus(intent, now);
   if (status === "OPEN") return;
   throw new ServiceError("invalid_status", {
     message: `The payment intent is ${status}: only an OPEN one can be cancelled.`,

@@ -1,27 +1,27 @@
 // Compares what vaults hold at the last booked block with their lines (MKT-23). More came without an event and is booked as a deposit; less is a
 // difference for the operator.
 import { editionsOf } from "../chain/events.ts";
-import type { BlockAt, VaultOf } from "../chain/gateway.ts";
-import { didHash } from "../chain/hashes.ts";
-import { type Network, networkNamed } from "../chain/networks.ts";
+import type { BlockAt, EditionVault } from "../chain/gateway.ts";
+import { hashDid } from "../chain/hashes.ts";
+import { type Network, requireNetwork } from "../chain/networks.ts";
 import { commitAll } from "../commit.ts";
 import type { Deps } from "../context.ts";
-import { countedUnits } from "../core/money.ts";
+import { capBaseUnits } from "../core/money.ts";
 import { Conflict } from "../core/retry.ts";
 import { commit, type ReadResults, readBatch, type Statement } from "../db/batch.ts";
 import type { FollowerRow } from "../db/tables/chain.ts";
 import type { EscrowRow, LedgerLine } from "../db/tables/money.ts";
-import { type Booked, type Difference, emptyVault, lineOfSight } from "../escrow/ledger.ts";
+import { type Booked, type Difference, emptyVault, toLineOfSight } from "../escrow/ledger.ts";
 import { editionOf } from "../escrow/states.ts";
 import { type Alert, raiseAlert } from "../journal/alerts.ts";
-import { bookedStatements } from "./book.ts";
+import { recordBooked } from "./book.ts";
 import { followNetwork } from "./follow.ts";
 import { findNewestLines } from "./lines-store.ts";
-import { rewindBehind } from "./rewind.ts";
+import { rewindForReread } from "./rewind.ts";
 import {
   findDifferencesOf,
   findEscrowsBookedLast,
-  findEscrowsOfAll,
+  findEscrowsOfProviders,
   findFollower,
   findNextEscrows,
   moveFollower,
@@ -29,9 +29,9 @@ import {
 } from "./store.ts";
 
 /** Escrows of one comparison that are next in turn; a provider has one for each environment and network. */
-const ESCROWS = 24;
+const ESCROWS_IN_TURN = 24;
 /** Further escrows, whose vaults got lines last. */
-const BOOKED_LAST = 10;
+const ESCROWS_BOOKED_LAST = 10;
 /** How often a comparison is tried if other runs overtake it. */
 const ATTEMPTS = 3;
 
@@ -39,7 +39,7 @@ const ATTEMPTS = 3;
 export async function syncVault(deps: Deps, did: string, network: string, until: number): Promise<boolean> {
   for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
     if ((await followNetwork(deps, network, until, { whole: true })) !== "level") return false;
-    const checked = await checkOnce(deps, network, { escrows: findEscrowsOfAll(deps.db, network, [did]) });
+    const checked = await compareOnce(deps, network, { escrows: findEscrowsOfProviders(deps.db, network, [did]) });
     if (checked !== "again") return checked === "checked";
   }
   return false;
@@ -47,64 +47,64 @@ export async function syncVault(deps: Deps, did: string, network: string, until:
 
 /** Compares the vaults that got lines last, and the next ones of a network in the order of their providers. After the last one it starts again. */
 export async function checkNextVaults(deps: Deps, network: string): Promise<void> {
-  await checkOnce(deps, network, turnReads(deps, network));
+  await compareOnce(deps, network, turnReads(deps, network));
 }
 
 export const turnReads = ({ db }: Deps, network: string) => ({
-  next: findNextEscrows(db, network, ESCROWS),
-  last: findEscrowsBookedLast(db, network, BOOKED_LAST),
+  next: findNextEscrows(db, network, ESCROWS_IN_TURN),
+  last: findEscrowsBookedLast(db, network, ESCROWS_BOOKED_LAST),
 });
-type Turn = ReadResults<ReturnType<typeof turnReads>>;
+type EscrowsInTurn = ReadResults<ReturnType<typeof turnReads>>;
 
 /** Returns the last provider of the vaults to compare if each balance equals its lines, otherwise null. */
-export async function levelUpTo(
+export async function findLevelTurnEnd(
   deps: Deps,
   network: Network,
   at: BlockAt,
-  { next, last }: Turn,
+  { next, last }: EscrowsInTurn,
 ): Promise<string | null> {
-  const { rows, checkedDid } = pageOf(next);
-  const escrows = ofNetwork(network, [...rows, ...last]);
+  const { rows, checkedDid } = takeWholeProviders(next);
+  const escrows = pickEscrowsOfNetwork(network, [...rows, ...last]);
   if (escrows.length === 0) return checkedDid;
-  const sight = await lookInto(deps, network, at, escrows);
-  return typeof sight !== "string" && sight.booked.every(isLevel) ? checkedDid : null;
+  const sight = await compareBalances(deps, network, at, escrows);
+  return typeof sight !== "string" && sight.booked.every(isVaultLevel) ? checkedDid : null;
 }
 
 type Page = { readonly rows: readonly EscrowRow[]; readonly checkedDid: string };
 
 /** Takes whole providers only: the last one of a full page may have further rows. */
-function pageOf(found: readonly EscrowRow[]): Page {
-  if (found.length < ESCROWS) return { rows: found, checkedDid: "" };
+function takeWholeProviders(found: readonly EscrowRow[]): Page {
+  if (found.length < ESCROWS_IN_TURN) return { rows: found, checkedDid: "" };
   const last = found.at(-1)?.did;
   const rows = found.filter(({ did }) => did !== last);
   return { rows, checkedDid: rows.at(-1)?.did ?? last ?? "" };
 }
 
 /** `escrows`: these are compared, and the turn stays where it is. */
-type Chosen = ReturnType<typeof turnReads> | { readonly escrows: ReturnType<typeof findEscrowsOfAll> };
+type ChosenReads = ReturnType<typeof turnReads> | { readonly escrows: ReturnType<typeof findEscrowsOfProviders> };
 
-async function checkOnce(deps: Deps, name: string, chosen: Chosen): Promise<"checked" | "again" | "unread"> {
+async function compareOnce(deps: Deps, name: string, chosen: ChosenReads): Promise<"checked" | "again" | "unread"> {
   const { db, chain } = deps;
-  const network = networkNamed(deps.config.networks, name);
+  const network = requireNetwork(deps.config.networks, name);
   const { follower, ...found } = await readBatch(db, { follower: findFollower(db, name), ...chosen });
   if (!follower) return "unread";
   const { rows, checkedDid } =
-    "escrows" in found ? { rows: found.escrows, checkedDid: follower.checkedDid } : pageOf(found.next);
-  const escrows = ofNetwork(network, [...rows, ...("last" in found ? found.last : [])]);
+    "escrows" in found ? { rows: found.escrows, checkedDid: follower.checkedDid } : takeWholeProviders(found.next);
+  const escrows = pickEscrowsOfNetwork(network, [...rows, ...("last" in found ? found.last : [])]);
   if (escrows.length === 0 && follower.checkedDid === "") return "checked";
   const at = { number: follower.bookedBlock, hash: follower.bookedHash };
-  const sight = await lookInto(deps, network, at, escrows);
+  const sight = await compareBalances(deps, network, at, escrows);
   if (typeof sight === "string") return sight;
   const { vaults, lines, balances, booked } = sight;
-  const agreed = booked.every(isLevel) || (await agrees(chain, name, at, vaults, balances));
+  const agreed = booked.every(isVaultLevel) || (await confirmBalances(chain, name, at, vaults, balances));
   if (agreed === false) return "unread";
   const strange = new Set<Booked>();
   if (network.fallback_rpc_url === undefined) {
-    const reread = await readAnew(deps, network, follower, { booked, lines });
+    const reread = await rereadShortVault(deps, network, follower, { booked, lines });
     if (reread !== "noted") return reread;
     for (const [place, one] of booked.entries()) {
       const vault = vaults[place]?.vault ?? "";
-      const explained = await isExplained(chain, network, { booked: one, vault, lines, at });
+      const explained = await isExplainedByTransfers(chain, network, { booked: one, vault, lines, at });
       if (explained === "unread") return "unread";
       if (!explained) strange.add(one);
     }
@@ -113,18 +113,21 @@ async function checkOnce(deps: Deps, name: string, chosen: Chosen): Promise<"che
   const touched = believed
     .filter((one) => one.lines.length > 0)
     .map(({ vault: { did, contract } }) => ({ did, contract }));
-  if (checkedDid === follower.checkedDid && believed.every(isLevel) && strange.size === 0) return "checked";
+  if (checkedDid === follower.checkedDid && believed.every(isVaultLevel) && strange.size === 0) return "checked";
   try {
     if (agreed === "unanswered") {
       const differences = booked.flatMap((one) => one.differences);
-      await commit(db, [...moveFollower(db, follower, { ...follower, checkedDid }), ...unconfirmed(db, differences)]);
+      await commit(db, [
+        ...moveFollower(db, follower, { ...follower, checkedDid }),
+        ...alertUnconfirmed(db, differences),
+      ]);
       return "unread";
     }
     await commitAll(deps, [
       ...moveFollower(db, follower, { ...follower, checkedDid }),
       ...(touched.length > 0 ? noteVaults(db, follower, touched) : []),
-      ...(await bookedStatements(deps, network, believed, escrows)),
-      ...[...strange].map(({ vault }) => raiseAlert(db, unexplained(vault))),
+      ...(await recordBooked(deps, network, believed, escrows)),
+      ...[...strange].map(({ vault }) => raiseAlert(db, unexplainedAlert(vault))),
     ]);
     return "checked";
   } catch (thrown) {
@@ -134,7 +137,7 @@ async function checkOnce(deps: Deps, name: string, chosen: Chosen): Promise<"che
 }
 
 /** Reads the balances of vaults at a block, and compares them with their lines. */
-async function lookInto({ db, chain }: Deps, network: Network, at: BlockAt, escrows: readonly EscrowRow[]) {
+async function compareBalances({ db, chain }: Deps, network: Network, at: BlockAt, escrows: readonly EscrowRow[]) {
   const { network: name } = network;
   const vaults = vaultsOf(network, escrows);
   const { lines } = await readBatch(db, {
@@ -150,19 +153,19 @@ async function lookInto({ db, chain }: Deps, network: Network, at: BlockAt, escr
   const { balances, time } = read.value;
   const booked = vaults.map(({ did, contract, vault }, place) => {
     const known = lines.find((line) => line.did === did && line.contract === contract);
-    const held = countedUnits(balances[place] ?? 0n);
+    const held = capBaseUnits(balances[place] ?? 0n);
     const sight = { held, blockNumber: at.number, blockHash: at.hash, minedAt: time };
-    return lineOfSight(known ?? emptyVault({ did, network: name, contract }), sight, vault);
+    return toLineOfSight(known ?? emptyVault({ did, network: name, contract }), sight, vault);
   });
   return { vaults, lines, balances, booked };
 }
 
 /** Whether a second reading has the same balances: the second node's, or another one of the only node (CHN-30). */
-async function agrees(
+async function confirmBalances(
   chain: Deps["chain"],
   network: string,
   at: BlockAt,
-  vaults: readonly VaultOf[],
+  vaults: readonly EditionVault[],
   balances: readonly bigint[],
 ): Promise<boolean | "unanswered"> {
   const second = await chain.readVaultsAgain(network, at, vaults);
@@ -175,7 +178,7 @@ async function agrees(
  * Reads the blocks from a vault's newest line on again, once, before it is noted that the vault holds less than its lines say: the only node may have
  * reported a movement that never happened.
  */
-async function readAnew(
+async function rereadShortVault(
   deps: Deps,
   network: Network,
   follower: FollowerRow,
@@ -194,11 +197,11 @@ async function readAnew(
   if (!newest) return "noted";
   const rereadFor = `line ${newest.number} of ${newest.did}`;
   if (follower.rereadFor === rereadFor) return "noted";
-  const rewound = await rewindBehind(deps, network, follower, { number: newest.blockNumber - 1, rereadFor });
+  const rewound = await rewindForReread(deps, network, follower, { number: newest.blockNumber - 1, rereadFor });
   return rewound === "beyond" ? "noted" : rewound === "rewound" ? "again" : "unread";
 }
 
-type Sighted = {
+type SightedVault = {
   readonly booked: Booked;
   /** The address of the vault. */
   readonly vault: string;
@@ -207,10 +210,10 @@ type Sighted = {
 };
 
 /** Whether the token's own events explain what a single node claims that a vault holds beyond its lines. */
-async function isExplained(
+async function isExplainedByTransfers(
   chain: Deps["chain"],
   { network, first_block }: Network,
-  { booked, vault, lines, at }: Sighted,
+  { booked, vault, lines, at }: SightedVault,
 ): Promise<boolean | "unread"> {
   const enough = BigInt(booked.lines.reduce((sum, { amount }) => sum + amount, 0));
   if (enough === 0n) return true;
@@ -221,7 +224,7 @@ async function isExplained(
   return received.ok ? received.value >= enough : "unread";
 }
 
-const unexplained = ({ did, network }: VaultOfLines): Alert => ({
+const unexplainedAlert = ({ did, network }: VaultOfLines): Alert => ({
   kind: "network",
   subject: `the vault of ${did} on ${network}`,
   message:
@@ -231,7 +234,7 @@ const unexplained = ({ did, network }: VaultOfLines): Alert => ({
 type VaultOfLines = Booked["vault"];
 
 /** Alerts that one of two nodes reports a difference. It is noted only once both do. */
-const unconfirmed = (db: Deps["db"], differences: readonly Difference[]): Statement[] =>
+const alertUnconfirmed = (db: Deps["db"], differences: readonly Difference[]): Statement[] =>
   differences.map(({ did, network, held, expected }) =>
     raiseAlert(db, {
       kind: "reconciliation",
@@ -243,7 +246,7 @@ const unconfirmed = (db: Deps["db"], differences: readonly Difference[]): Statem
   );
 
 /** Each escrow once. An edition that is no longer configured can't be asked. */
-const ofNetwork = (network: Network, rows: readonly EscrowRow[]): EscrowRow[] => [
+const pickEscrowsOfNetwork = (network: Network, rows: readonly EscrowRow[]): EscrowRow[] => [
   ...new Map(
     rows
       .filter((row) => row.network === network.network && editionsOf(network).includes(editionOf(row, network)))
@@ -251,14 +254,14 @@ const ofNetwork = (network: Network, rows: readonly EscrowRow[]): EscrowRow[] =>
   ).values(),
 ];
 
-const isLevel = ({ lines, differences }: Booked): boolean => lines.length === 0 && differences.length === 0;
+const isVaultLevel = ({ lines, differences }: Booked): boolean => lines.length === 0 && differences.length === 0;
 
 /** One vault for both environments. */
 const vaultsOf = (network: Network, escrows: readonly EscrowRow[]) => [
   ...new Map(
     escrows.map((row) => {
       const [did, contract] = [row.did, editionOf(row, network)];
-      return [`${did} ${contract}`, { did, contract, vault: row.vault, providerDidHash: didHash(did) }] as const;
+      return [`${did} ${contract}`, { did, contract, vault: row.vault, providerDidHash: hashDid(did) }] as const;
     }),
   ).values(),
 ];

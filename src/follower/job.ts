@@ -25,11 +25,11 @@ export const followChains: EachJob = {
 };
 
 /** A message begins no further step once it has sent this many statements, because one invocation runs several messages (JOB-12). */
-const STATEMENTS = 150;
+const STATEMENTS_OF_MESSAGE = 150;
 
 /** Returns false if no node answered or the time was over: the message of the next minute continues. A full run sends its next message itself. */
 export async function followChain(deps: Deps, network: string, until: number): Promise<boolean> {
-  const followed = await followNetwork(deps, network, until, { most: STATEMENTS });
+  const followed = await followNetwork(deps, network, until, { most: STATEMENTS_OF_MESSAGE });
   if (followed === "full") await deps.env.CHAIN_QUEUE.send({ kind: "follow_chain", network });
   if (followed !== "level") return followed === "full";
   await checkNextVaults(deps, network);

@@ -1,25 +1,25 @@
 // Records that a run of the follower did not reach a head of this minute. After a while the network takes no new intents (PAY-24), and an operator
 // gets an alert (JOB-9).
-import { closureOf, isLate, lagSeconds, type NetworkStanding } from "../chain/standing.ts";
-import { findStandings, noteBehind } from "../chain/standing-store.ts";
+import { findClosure, isFollowerLate, lagSecondsOf, type NetworkAvailability } from "../chain/standing.ts";
+import { findAvailabilities, recordFollowerBehind } from "../chain/standing-store.ts";
 import type { Deps } from "../context.ts";
 import { commit, readBatch } from "../db/batch.ts";
 import { type Alert, raiseAlert } from "../journal/alerts.ts";
 
-export async function noteLag({ db }: Deps, network: string): Promise<void> {
-  const { standings } = await readBatch(db, { standings: findStandings(db, [network]) });
+export async function recordLag({ db }: Deps, network: string): Promise<void> {
+  const { standings } = await readBatch(db, { standings: findAvailabilities(db, [network]) });
   const [standing] = standings;
   const now = Date.now();
-  if (!standing || !isLate(standing, now)) return;
+  if (!standing || !isFollowerLate(standing, now)) return;
   await commit(db, [
-    noteBehind(db, network, now),
-    ...(closureOf(standing, now) === "lag" ? [raiseAlert(db, lost(standing, now))] : []),
+    recordFollowerBehind(db, network, now),
+    ...(findClosure(standing, now) === "lag" ? [raiseAlert(db, lagAlert(standing, now))] : []),
   ]);
 }
 
-function lost(standing: NetworkStanding, now: number): Alert {
+function lagAlert(standing: NetworkAvailability, now: number): Alert {
   const { network } = standing;
-  const seconds = lagSeconds(standing, now);
+  const seconds = lagSecondsOf(standing, now);
   const since = seconds === null ? "was never read to its head" : `was last read to its head ${seconds} seconds ago`;
   return { kind: "follower_lag", subject: network, message: `The network ${since}: it takes no new payment intents.` };
 }

@@ -1,6 +1,6 @@
 // Store of the lines of vaults (MKT-23), and of what is found by a provider's hash: escrows, markets and wallets.
 import { getTableColumns, type SQL, sql } from "drizzle-orm";
-import { type Hash, shortHash } from "../chain/hashes.ts";
+import { type Hash, shortenHash } from "../chain/hashes.ts";
 import { type Database, guard, type Read, read, readAll, type Statement } from "../db/batch.ts";
 import { agentMarkets, agents, type MarketRow, type WalletSince } from "../db/tables/agents.ts";
 import type { VaultRef } from "../db/tables/chain.ts";
@@ -12,11 +12,11 @@ import {
   type NamedWallet,
   namedWallets,
 } from "../db/tables/money.ts";
-import { emptyBehind } from "../escrow/ledger.ts";
+import { emptyLineNumberAfter } from "../escrow/ledger.ts";
 import { isNewestLine } from "../escrow/store.ts";
 
 /** Joins the agents with these hashes. A short hash may match another agent too. */
-const named = (hashes: SQL): SQL =>
+const agentsWithHashes = (hashes: SQL): SQL =>
   sql`json_each(${hashes}) k cross join agents a on a.did_hash <> '' and a.did_hash = k.value ->> 0`;
 
 /** In both environments. */
@@ -24,7 +24,7 @@ export const findEscrowsByHash = (db: Database, network: string, hashes: readonl
   readAll(
     db
       .select(getTableColumns(escrows))
-      .from(sql`(select a.did from ${named(jsonOf(hashes.map((hash) => [hash])))}) as wanted`)
+      .from(sql`(select a.did from ${agentsWithHashes(toJsonList(hashes.map((hash) => [hash])))}) as wanted`)
       .crossJoin(escrows)
       .where(sql`${escrows.did} = wanted.did and ${escrows.network} = ${network}`),
   );
@@ -34,7 +34,7 @@ export const findMarketsByHash = (db: Database, network: string, hashes: readonl
   readAll(
     db
       .select(getTableColumns(agentMarkets))
-      .from(sql`(select a.did from ${named(jsonOf(hashes.map((hash) => [hash])))}) as wanted`)
+      .from(sql`(select a.did from ${agentsWithHashes(toJsonList(hashes.map((hash) => [hash])))}) as wanted`)
       .crossJoin(agentMarkets)
       .where(sql`${agentMarkets.did} = wanted.did and ${agentMarkets.network} = ${network}`),
   );
@@ -46,7 +46,7 @@ export const findProvidersByHash = (
   readAll(
     db
       .select({ did: sql<string>`a.did`.as("did"), wallets: sql`a.wallets`.mapWith(agents.wallets).as("wallets") })
-      .from(named(jsonOf(hashes.map((hash) => [hash])))),
+      .from(agentsWithHashes(toJsonList(hashes.map((hash) => [hash])))),
   );
 
 /** Finds which of these wallets their providers have named on a network. */
@@ -58,15 +58,15 @@ export const findNamedByHash = (
   readAll(
     db
       .select(getTableColumns(namedWallets))
-      .from(sql`(select a.did, k.value ->> 1 as wallet from ${named(jsonOf(wallets))}) as wanted`)
+      .from(sql`(select a.did, k.value ->> 1 as wallet from ${agentsWithHashes(toJsonList(wallets))}) as wanted`)
       .crossJoin(namedWallets)
       .where(
         sql`${namedWallets.did} = wanted.did and ${namedWallets.network} = ${network} and ${namedWallets.wallet} = wanted.wallet`,
       ),
   );
 
-const jsonOf = (named: readonly (readonly [hash: Hash, ...rest: string[]])[]): SQL =>
-  sql`${JSON.stringify(named.map(([hash, ...rest]) => [shortHash(hash), ...rest]))}`;
+const toJsonList = (named: readonly (readonly [hash: Hash, ...rest: string[]])[]): SQL =>
+  sql`${JSON.stringify(named.map(([hash, ...rest]) => [shortenHash(hash), ...rest]))}`;
 
 /** A vault is named by its provider's hash and its edition. */
 export const findNewestLines = (
@@ -74,7 +74,7 @@ export const findNewestLines = (
   network: string,
   vaults: readonly (readonly [hash: Hash, contract: string])[],
 ): Read<LedgerLine[]> => {
-  const wanted = sql`(select a.did, k.value ->> 1 as contract from ${named(jsonOf(vaults))}) as wanted`;
+  const wanted = sql`(select a.did, k.value ->> 1 as contract from ${agentsWithHashes(toJsonList(vaults))}) as wanted`;
   return readAll(
     db
       .select(getTableColumns(ledgerLines))
@@ -130,7 +130,7 @@ export const insertLines = (db: Database, lines: readonly LedgerLine[]): Stateme
                 "reversed",
                 "parts",
               ] as const
-            ).map((name) => [camel(name), sql.raw(`excluded.${name}`)]),
+            ).map((name) => [toCamelCase(name), sql.raw(`excluded.${name}`)]),
           ),
           setWhere: sql`ledger_lines.reversed = 1`,
         }),
@@ -138,28 +138,33 @@ export const insertLines = (db: Database, lines: readonly LedgerLine[]): Stateme
     ];
   });
 
-const camel = (name: string): string => name.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase());
+const toCamelCase = (name: string): string => name.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase());
 
 /** The number of a vault's lines that a reorg removes. `amount`: the sum of all but settlements. */
-export type GoneOf = VaultRef & { readonly lines: number; readonly amount: number };
+export type GoneLines = VaultRef & { readonly lines: number; readonly amount: number };
 
 /** Ranges of line numbers after a block, two for each vault: lines above its newest kept line, and settlements that put nothing into the vault. */
-const numbersBehind = (network: string, vaults: readonly VaultRef[], block: number): SQL => {
+const lineNumbersAfter = (network: string, vaults: readonly VaultRef[], block: number): SQL => {
   const all = sql`from json_each(${JSON.stringify(vaults.map(({ did, contract }) => [did, contract]))})`;
   const kept = sql`select k.number from ledger_lines k where k.did = value ->> 0 and k.network = ${network}
     and k.contract = value ->> 1 and k.number > 0 and k.block_number <= ${block} and k.reversed = 0
     order by k.number desc limit 1`;
   const [last, first] = [sql.raw(`${Number.MAX_SAFE_INTEGER}`), sql.raw(`${Number.MIN_SAFE_INTEGER}`)];
   return sql`(select value ->> 0 as did, value ->> 1 as contract, coalesce((${kept}), 0) + 1 as low, ${last} as high ${all}
-    union all select value ->> 0, value ->> 1, ${first}, ${emptyBehind(block)} ${all}) as behind`;
+    union all select value ->> 0, value ->> 1, ${first}, ${emptyLineNumberAfter(block)} ${all}) as behind`;
 };
-const isBehind = (network: string): SQL =>
+const isLineAfter = (network: string): SQL =>
   sql`l.did = behind.did and l.network = ${network} and l.contract = behind.contract
     and l.number between behind.low and behind.high and l.reversed = 0`;
 
-export const findGone = (db: Database, network: string, vaults: readonly VaultRef[], block: number): Read<GoneOf[]> => {
+export const findGoneLines = (
+  db: Database,
+  network: string,
+  vaults: readonly VaultRef[],
+  block: number,
+): Read<GoneLines[]> => {
   const sums = sql`select json_array(count(*), coalesce(sum(case when l.kind = 'settlement' then 0 else l.amount end), 0))
-    from ledger_lines l where ${isBehind(network)}`;
+    from ledger_lines l where ${isLineAfter(network)}`;
   return read(
     db
       .select({
@@ -167,7 +172,7 @@ export const findGone = (db: Database, network: string, vaults: readonly VaultRe
         contract: sql<string>`behind.contract`.as("contract"),
         sums: sql<string>`(${sums})`.as("sums"),
       })
-      .from(numbersBehind(network, vaults, block)),
+      .from(lineNumbersAfter(network, vaults, block)),
     (found) =>
       found
         .map(({ sums, ...vault }) => ({ vault, sums: JSON.parse(sums) as [number, number] }))
@@ -177,12 +182,17 @@ export const findGone = (db: Database, network: string, vaults: readonly VaultRe
 };
 
 /** The settlements of the payouts among these lines, as rows of one column. */
-export const paidOutBehind = (network: string, vaults: readonly VaultRef[], block: number): SQL =>
-  sql`select l.settlement_key from ${numbersBehind(network, vaults, block)} cross join ledger_lines l
-    where ${isBehind(network)} and l.kind = 'payout'`;
+export const selectPaidOutAfter = (network: string, vaults: readonly VaultRef[], block: number): SQL =>
+  sql`select l.settlement_key from ${lineNumbersAfter(network, vaults, block)} cross join ledger_lines l
+    where ${isLineAfter(network)} and l.kind = 'payout'`;
 
 /** Reverses all of them, however many there are. Aborts the batch if there are not as many as were found. */
-export const reverseBehind = (db: Database, network: string, gone: readonly GoneOf[], block: number): Statement[] =>
+export const reverseLinesAfter = (
+  db: Database,
+  network: string,
+  gone: readonly GoneLines[],
+  block: number,
+): Statement[] =>
   gone.length === 0
     ? []
     : [
@@ -191,9 +201,9 @@ export const reverseBehind = (db: Database, network: string, gone: readonly Gone
           .set({ reversed: true })
           .where(
             sql`(network, tx_hash, log_index) in (select l.network, l.tx_hash, l.log_index
-              from ${numbersBehind(network, gone, block)} cross join ledger_lines l where ${isBehind(network)})`,
+              from ${lineNumbersAfter(network, gone, block)} cross join ledger_lines l where ${isLineAfter(network)})`,
           ),
-        guard(db, sql`changes() = ${sql.raw(String(countOf(gone)))}`),
+        guard(db, sql`changes() = ${sql.raw(String(countGoneLines(gone)))}`),
       ];
 
-export const countOf = (gone: readonly GoneOf[]): number => gone.reduce((sum, { lines }) => sum + lines, 0);
+export const countGoneLines = (gone: readonly GoneLines[]): number => gone.reduce((sum, { lines }) => sum + lines, 0);

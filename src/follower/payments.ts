@@ -2,7 +2,7 @@
 // reorg removes the payment, the hold ends again, so that another payment in the same batch can pay the intent. A payment that has moved to another
 // block stays bound.
 import type { EventAt } from "../chain/gateway.ts";
-import { didHash, storedHash, termsOf } from "../chain/hashes.ts";
+import { encodeStoredHash, hashDid, hashTerms } from "../chain/hashes.ts";
 import type { Network } from "../chain/networks.ts";
 import type { Deps } from "../context.ts";
 import { aheadOf } from "../core/clock.ts";
@@ -12,65 +12,65 @@ import type { Timed } from "../db/clock.ts";
 import type { FollowerRow } from "../db/tables/chain.ts";
 import type { IntentRow } from "../db/tables/money.ts";
 import { findOwnPayments } from "../escrow/wallet-store.ts";
-import { findUsedOf } from "../facilitation/store.ts";
+import { findFacilitatedAmong } from "../facilitation/store.ts";
 import {
   findBoundIntents,
-  findIntentsNamed,
+  findIntentsAwaitingLostPayment,
+  findIntentsByHash,
   findIntentsOfTerms,
-  findIntentsThatLost,
-  findWaitingIntents,
+  findIntentsWithLostPayments,
   type UnnamedPayment,
 } from "../intents/paid-store.ts";
 import { isInTime, LOST_PAYMENT_MS, mayPay } from "../intents/states.ts";
 import {
+  bindPayment,
   endLostHold,
   endSpoiltIntent,
   movePayment,
   type Payment,
-  payIntent,
-  unpaid,
-  unpayIntent,
+  toUnpaidIntent,
+  unbindPayment,
 } from "../intents/store.ts";
 import { recordEventForParties } from "../journal/events.ts";
-import { holdForever, moveHolds, releaseStatements } from "../payments/hold-store.ts";
+import { moveHolds, releaseHolds, removeHoldEnd } from "../payments/hold-store.ts";
 import { toIntentView } from "../payments/views.ts";
 import type { BoundChange } from "./store.ts";
 
 export type PaymentAt = Extract<EventAt, { kind: "settled" }>;
 
 /** Intents that are considered for one payment which names none. */
-const OF_TERMS = 20;
+const INTENTS_OF_TERMS = 20;
 
 export const paymentReads = ({ db, clock, config }: Deps, { network }: Network, payments: readonly PaymentAt[]) => ({
-  named: findIntentsNamed(
+  named: findIntentsByHash(
     db,
-    payments.flatMap(({ intentHash }) => (intentHash === null ? [] : [storedHash(intentHash)])),
+    payments.flatMap(({ intentHash }) => (intentHash === null ? [] : [encodeStoredHash(intentHash)])),
   ),
-  ofTerms: findIntentsOfTerms(db, unnamedOf(network, payments, aheadOf(clock)), {
+  ofTerms: findIntentsOfTerms(db, toUnnamedPayments(network, payments, aheadOf(clock)), {
     life: config.intentLifeSeconds * SECOND_MS,
-    most: OF_TERMS,
+    most: INTENTS_OF_TERMS,
   }),
-  used: findUsedOf(db, network, payments),
-  lost: findIntentsThatLost(db, network, payments),
+  used: findFacilitatedAmong(db, network, payments),
+  lost: findIntentsWithLostPayments(db, network, payments),
   bound: findBoundIntents(db, network),
   own: findOwnPayments(db, network, payments),
-  waiting: findWaitingIntents(db, network),
+  waiting: findIntentsAwaitingLostPayment(db, network),
 });
 export type FoundPayments = ReadResults<ReturnType<typeof paymentReads>>;
-type Found = FoundPayments;
+type FoundRows = FoundPayments;
 
 /** Each payment is looked up twice: among the intents that name its payer, and among those that name none. Equal lookups are made once. */
-function unnamedOf(network: string, payments: readonly PaymentAt[], ahead: number): UnnamedPayment[] {
+function toUnnamedPayments(network: string, payments: readonly PaymentAt[], ahead: number): UnnamedPayment[] {
   const wanted = payments
     .filter(({ intentHash }) => intentHash === null)
     .flatMap((one) =>
-      [one.payer, null].map((payer) => ({ terms: termsPaid(network, one), payer, minedAt: one.minedAt + ahead })),
+      [one.payer, null].map((payer) => ({ terms: paidTermsOf(network, one), payer, minedAt: one.minedAt + ahead })),
     );
   return [...new Map(wanted.map((one) => [JSON.stringify(one), one])).values()];
 }
 
 /** `through`: the last block that was read. `after`: the follower as the same batch leaves it. */
-type Seen = {
+type SeenPayments = {
   readonly before: FollowerRow | null;
   readonly after: FollowerRow;
   readonly payments: readonly PaymentAt[];
@@ -78,7 +78,7 @@ type Seen = {
 };
 
 /** Bounds the statements about intents in one batch (JOB-12). */
-const STATEMENTS = 150;
+const STATEMENTS_OF_BATCH = 150;
 
 /** Takes items while their statements fit into `room`, and always the first one. `rest`: whether some are left. */
 function takeFitting<T>(all: readonly T[], make: (one: T) => Statement[], room: number) {
@@ -93,15 +93,15 @@ function takeFitting<T>(all: readonly T[], make: (one: T) => Statement[], room: 
 }
 
 /** `still`: all bound intents. `bound`: those that this reading can judge. `gone`: those whose payment is missing or has other terms. */
-function boundIn(network: Network, { before, payments, through }: Seen, found: Found) {
-  const still = found.bound.filter(isBound);
-  const placed = new Map(payments.map((one) => [placeOf(one.txHash, one.logIndex), one]));
+function judgeBoundIntents(network: Network, { before, payments, through }: SeenPayments, found: FoundRows) {
+  const still = found.bound.filter(isBoundUnspent);
+  const placed = new Map(payments.map((one) => [paymentPlaceOf(one.txHash, one.logIndex), one]));
   const unconfirmed = still.filter(
     ({ paymentBlock }) => (paymentBlock ?? 0) > (before?.bookedBlock ?? 0) && (paymentBlock ?? 0) <= through,
   );
-  const bound = [...unconfirmed, ...replaced(network, payments, through, found)];
+  const bound = [...unconfirmed, ...findReplacedIntents(network, payments, through, found)];
   const stands = (intent: IntentRow): boolean => {
-    const payment = placed.get(placeOf(intent.paymentTx, intent.paymentLog));
+    const payment = placed.get(paymentPlaceOf(intent.paymentTx, intent.paymentLog));
     return payment !== undefined && isOfTerms(network.network, intent, payment) && isNamedBy(intent, payment);
   };
   const gone = bound.filter((intent) => !stands(intent));
@@ -109,39 +109,39 @@ function boundIn(network: Network, { before, payments, through }: Seen, found: F
 }
 
 /** Finds the intents whose payment is lost after this reading, if its sender is known. */
-export const lostIn = (network: Network, seen: Seen, found: Found): Timed<IntentRow>[] =>
-  [...boundIn(network, seen, found).gone, ...found.waiting].filter(({ sentBy }) => sentBy !== null);
+export const findLostIntents = (network: Network, seen: SeenPayments, found: FoundRows): Timed<IntentRow>[] =>
+  [...judgeBoundIntents(network, seen, found).gone, ...found.waiting].filter(({ sentBy }) => sentBy !== null);
 
 /**
  * `complete`: whether the batch binds all payments; if not, it books no block, and the next step reads the same blocks. `change`: which payments are
  * now after the booked block. `replacedBy`: intents whose lost payments can never return, because another transaction has the nonce.
  */
-export function paymentStatements(
+export function bindPayments(
   deps: Deps,
   network: Network,
-  seen: Seen,
-  found: Found,
+  seen: SeenPayments,
+  found: FoundRows,
   replacedBy: ReadonlySet<string>,
 ): { readonly complete: boolean; readonly change: BoundChange; readonly statements: Statement[] } {
   const { before, after, payments } = seen;
-  const { still, placed, bound, gone: allGone } = boundIn(network, seen, found);
-  const lost = new Map(allGone.map((intent) => [intent.intentId, leftBy(deps, intent, replacedBy)]));
+  const { still, placed, bound, gone: allGone } = judgeBoundIntents(network, seen, found);
+  const lost = new Map(allGone.map((intent) => [intent.intentId, withoutPayment(deps, intent, replacedBy)]));
   const moved = takeFitting(
     bound,
-    (intent) => boundStatements(deps, intent, lost.get(intent.intentId), placed),
-    STATEMENTS,
+    (intent) => updateBoundIntent(deps, intent, lost.get(intent.intentId), placed),
+    STATEMENTS_OF_BATCH,
   );
   const gone = allGone.filter((intent) => moved.taken.includes(intent));
   const left = new Map(gone.map(({ intentId }) => [intentId, lost.get(intentId) as Timed<IntentRow>]));
-  const { paid, more } = newlyPaid(deps, network, payments, { ...found, bound: still }, left);
-  const room = STATEMENTS - moved.statements.length;
-  const bind = takeFitting(paid, (one) => paidStatements(deps, one), room);
+  const { paid, more } = matchNewPayments(deps, network, payments, { ...found, bound: still }, left);
+  const room = STATEMENTS_OF_BATCH - moved.statements.length;
+  const bind = takeFitting(paid, (one) => recordPaidIntent(deps, one), room);
   const { taken } = bind;
   // Only booked blocks count: what one reading has found at the head may be a lie, and a reorg may remove it.
   const isBooked = ({ blockNumber }: PaymentAt): boolean => blockNumber <= after.bookedBlock;
   const spoil = takeFitting(
-    spoiltIntents(network, payments.filter(isBooked), found, paid),
-    (one) => spoiltStatements(deps, one),
+    findSpoiltIntents(network, payments.filter(isBooked), found, paid),
+    (one) => endSpoilt(deps, one),
     room - bind.statements.length,
   );
   const touched = new Set([
@@ -169,17 +169,17 @@ export function paymentStatements(
 }
 
 /** Returns the intent without its payment. It waits for the lost payment until `lostUntil`, unless that can never return. */
-const leftBy = ({ clock }: Deps, intent: Timed<IntentRow>, replacedBy: ReadonlySet<string>): Timed<IntentRow> =>
-  unpaid(intent, replacedBy.has(intent.intentId) ? null : clock.now() + intent.clockOffsetMs + LOST_PAYMENT_MS);
+const withoutPayment = ({ clock }: Deps, intent: Timed<IntentRow>, replacedBy: ReadonlySet<string>): Timed<IntentRow> =>
+  toUnpaidIntent(intent, replacedBy.has(intent.intentId) ? null : clock.now() + intent.clockOffsetMs + LOST_PAYMENT_MS);
 
 /** A bound intent is paid, but neither facilitated nor counted as spent. */
-const isBound = ({ status, spentAt }: IntentRow): boolean => status === "PAID" && spentAt === null;
+const isBoundUnspent = ({ status, spentAt }: IntentRow): boolean => status === "PAID" && spentAt === null;
 
 /** The block of the intent's payment in this reading, or as it is stored. */
 const blockOf = ({ paymentTx, paymentLog, paymentBlock }: IntentRow, placed: ReadonlyMap<string, PaymentAt>): number =>
-  placed.get(placeOf(paymentTx, paymentLog))?.blockNumber ?? paymentBlock ?? 0;
+  placed.get(paymentPlaceOf(paymentTx, paymentLog))?.blockNumber ?? paymentBlock ?? 0;
 
-const placeOf = (txHash: string | null, logIndex: number | null): string => `${txHash} ${logIndex}`;
+const paymentPlaceOf = (txHash: string | null, logIndex: number | null): string => `${txHash} ${logIndex}`;
 
 /** Converts the block's time to the intent's clock. */
 const paidAtOf = ({ clock }: Deps, intent: Timed<IntentRow>, { minedAt }: PaymentAt): number =>
@@ -198,52 +198,54 @@ const paymentOf = (deps: Deps, intent: Timed<IntentRow>, payment: PaymentAt): Pa
  * Finds intents that are bound to a payment after the blocks that were read, although another payment in these blocks names them. The contract takes
  * only one of the two (CHN-2), so the chain has become shorter.
  */
-function replaced(
+function findReplacedIntents(
   { network }: Network,
   payments: readonly PaymentAt[],
   through: number,
-  { named, own }: Found,
+  { named, own }: FoundRows,
 ): Timed<IntentRow>[] {
   const names = (intent: IntentRow, payment: PaymentAt): boolean =>
     payment.intentHash !== null && isNamedBy(intent, payment);
   return named
-    .filter((intent) => isBound(intent) && (intent.paymentBlock ?? 0) > through)
+    .filter((intent) => isBoundUnspent(intent) && (intent.paymentBlock ?? 0) > through)
     .filter((intent) =>
-      payments.some((one) => names(intent, one) && isForIntent(network, unpaid(intent, null), one, own.has(one))),
+      payments.some(
+        (one) => names(intent, one) && isForIntent(network, toUnpaidIntent(intent, null), one, own.has(one)),
+      ),
     );
 }
 
 /** Updates an intent that was bound before: its payment may be gone, or in another block. */
-function boundStatements(
+function updateBoundIntent(
   deps: Deps,
   intent: Timed<IntentRow>,
   left: Timed<IntentRow> | undefined,
   placed: ReadonlyMap<string, PaymentAt>,
 ): Statement[] {
   const { db } = deps;
-  const payment = placed.get(placeOf(intent.paymentTx, intent.paymentLog));
-  if (left) return [...unpayIntent(db, intent, left), ...moveHolds(db, intent, left)];
+  const payment = placed.get(paymentPlaceOf(intent.paymentTx, intent.paymentLog));
+  if (left) return [...unbindPayment(db, intent, left), ...moveHolds(db, intent, left)];
   if (!payment) return [];
   return payment.blockNumber === intent.paymentBlock ? [] : movePayment(db, intent, paymentOf(deps, intent, payment));
 }
 
-type Paid = { readonly intent: Timed<IntentRow>; readonly payment: PaymentAt };
+type MatchedPayment = { readonly intent: Timed<IntentRow>; readonly payment: PaymentAt };
 
 /**
  * Matches each payment that is neither facilitated nor bound with its intent, in the order of the chain. A payment that a reorg removed was in time
  * once, so it pays the same intent again. `left`: intents that lose their payment in this batch and take another one. `more`: a payment has found as
  * many intents as are considered, and others of this batch have taken all of them.
  */
-function newlyPaid(
+function matchNewPayments(
   deps: Deps,
   { network }: Network,
   payments: readonly PaymentAt[],
-  { named: allNamed, ofTerms, used, lost, bound, own }: Found,
+  { named: allNamed, ofTerms, used, lost, bound, own }: FoundRows,
   left: ReadonlyMap<string, Timed<IntentRow>>,
-): { readonly paid: Paid[]; readonly more: boolean } {
+): { readonly paid: MatchedPayment[]; readonly more: boolean } {
   const asLeft = (intent: Timed<IntentRow>): Timed<IntentRow> => left.get(intent.intentId) ?? intent;
-  const settled = new Set(used.map(({ txHash, logIndex }) => placeOf(txHash, logIndex)));
-  for (const { paymentTx, paymentLog } of bound) settled.add(placeOf(paymentTx, paymentLog));
+  const settled = new Set(used.map(({ txHash, logIndex }) => paymentPlaceOf(txHash, logIndex)));
+  for (const { paymentTx, paymentLog } of bound) settled.add(paymentPlaceOf(paymentTx, paymentLog));
   const byHash = new Map(allNamed.map((intent) => [intent.intentHash, asLeft(intent)]));
   const newestFirst = [...ofTerms, ...left.values()].toSorted((one, other) => other.createdAt - one.createdAt);
   const byTerms = Map.groupBy(newestFirst, ({ terms }) => terms);
@@ -251,14 +253,16 @@ function newlyPaid(
   const taken = new Set<string>();
   let more = false;
   const paid = payments.flatMap((payment) => {
-    if (settled.has(placeOf(payment.txHash, payment.logIndex))) return [];
+    if (settled.has(paymentPlaceOf(payment.txHash, payment.logIndex))) return [];
     const { intentHash } = payment;
     const isOwn = own.has(payment);
-    const named = intentHash === null ? undefined : byHash.get(storedHash(intentHash));
-    const ofIts = intentHash === null ? (byTerms.get(termsPaid(network, payment)) ?? []) : named ? [named] : [];
+    const named = intentHash === null ? undefined : byHash.get(encodeStoredHash(intentHash));
+    const ofIts = intentHash === null ? (byTerms.get(paidTermsOf(network, payment)) ?? []) : named ? [named] : [];
     const fitting = ofIts
       .filter((one) => isInTime(one, paidAtOf(deps, one, payment)))
-      .filter((one) => (one === named ? isForIntent(network, one, payment, isOwn) : takes(one, payment, isOwn)));
+      .filter((one) =>
+        one === named ? isForIntent(network, one, payment, isOwn) : mayTakePayment(one, payment, isOwn),
+      );
     const newest = fitting.find(({ intentId }) => !taken.has(intentId));
     const had = (one: IntentRow): boolean => one.lostTx === payment.txHash && one.lostLog === payment.logIndex;
     const before = losers.find(
@@ -266,7 +270,7 @@ function newlyPaid(
     );
     const intent = before ?? newest;
     if (!intent) {
-      more ||= fitting.length >= OF_TERMS;
+      more ||= fitting.length >= INTENTS_OF_TERMS;
       return [];
     }
     taken.add(intent.intentId);
@@ -277,37 +281,37 @@ function newlyPaid(
 
 /** Whether a payment has the terms of an intent that is not paid now. `own`: a wallet of the provider pays it. */
 export const isForIntent = (network: string, intent: IntentRow, payment: PaymentAt, own: boolean): boolean =>
-  takes(intent, payment, own) && isOfTerms(network, intent, payment);
+  mayTakePayment(intent, payment, own) && isOfTerms(network, intent, payment);
 
-const takes = (intent: IntentRow, { payer }: PaymentAt, own: boolean): boolean =>
+const mayTakePayment = (intent: IntentRow, { payer }: PaymentAt, own: boolean): boolean =>
   mayPay(intent, payer, own) && (intent.status === "OPEN" || intent.status === "ABANDONED");
 
 /** Also true if the payment names no intent. */
 const isNamedBy = ({ intentHash }: IntentRow, payment: PaymentAt): boolean =>
-  payment.intentHash === null || storedHash(payment.intentHash) === intentHash;
+  payment.intentHash === null || encodeStoredHash(payment.intentHash) === intentHash;
 
 /** Whether the payment is of the intent's terms. If it names the intent too, it uses up the intent's key in the contract (CHN-2). */
 function isOfTerms(network: string, intent: IntentRow, payment: PaymentAt): boolean {
   return (
     intent.network === network &&
     BigInt(intent.amount) === payment.gross &&
-    didHash(intent.providerDid) === payment.providerDidHash &&
-    didHash(intent.consumerDid) === payment.consumerDidHash
+    hashDid(intent.providerDid) === payment.providerDidHash &&
+    hashDid(intent.consumerDid) === payment.consumerDidHash
   );
 }
 
-const termsPaid = (network: string, { providerDidHash, consumerDidHash, gross }: PaymentAt): string =>
-  termsOf(network, providerDidHash, consumerDidHash, gross);
+const paidTermsOf = (network: string, { providerDidHash, consumerDidHash, gross }: PaymentAt): string =>
+  hashTerms(network, providerDidHash, consumerDidHash, gross);
 
-export function paidStatements(deps: Deps, { intent, payment: at }: Paid): Statement[] {
+export function recordPaidIntent(deps: Deps, { intent, payment: at }: MatchedPayment): Statement[] {
   const { db, config, clock } = deps;
   const payment = paymentOf(deps, intent, at);
   const now = clock.now();
   const { clockOffsetMs: _ruling, ...row } = intent;
   const paid = { ...row, status: "PAID", ...payment } as const;
   return [
-    ...payIntent(db, intent, payment),
-    ...holdForever(db, intent),
+    ...bindPayment(db, intent, payment),
+    ...removeHoldEnd(db, intent),
     ...recordEventForParties(db, intent, now, { type: "intent.paid", object: toIntentView(config, paid, now) }),
   ];
 }
@@ -316,11 +320,11 @@ export function paidStatements(deps: Deps, { intent, payment: at }: Paid): State
  * Finds open intents whose key in the contract was used up by a payment that settles nothing, because a wallet of the provider paid it (FAC-22). A
  * payment through an earlier edition uses up no key of the present one.
  */
-function spoiltIntents(
+function findSpoiltIntents(
   { network, settlement_contract }: Network,
   payments: readonly PaymentAt[],
-  { named, own }: Pick<Found, "named" | "own">,
-  paid: readonly Paid[],
+  { named, own }: Pick<FoundRows, "named" | "own">,
+  paid: readonly MatchedPayment[],
 ): Timed<IntentRow>[] {
   const present = settlement_contract.toLowerCase();
   const taken = new Set(paid.map(({ intent }) => intent.intentId));
@@ -328,21 +332,21 @@ function spoiltIntents(
   const spoilt = payments
     .filter(({ contract }) => contract === present)
     .flatMap((payment) => {
-      const intent = payment.intentHash === null ? undefined : byHash.get(storedHash(payment.intentHash));
+      const intent = payment.intentHash === null ? undefined : byHash.get(encodeStoredHash(payment.intentHash));
       if (intent?.status !== "OPEN" || taken.has(intent.intentId) || !isOfTerms(network, intent, payment)) return [];
       return mayPay(intent, payment.payer, own.has(payment)) ? [] : [intent];
     });
   return [...new Set(spoilt)];
 }
 
-function spoiltStatements({ db, config, clock }: Deps, { clockOffsetMs, ...intent }: Timed<IntentRow>): Statement[] {
+function endSpoilt({ db, config, clock }: Deps, { clockOffsetMs, ...intent }: Timed<IntentRow>): Statement[] {
   const now = clock.now() + clockOffsetMs;
   const ended = { ...intent, status: "ABANDONED", expiresAt: Math.min(intent.expiresAt, now) } as const;
   // A cancelled intent's end already has its event.
   const told = intent.cancelledAt !== null;
   return [
     ...endSpoiltIntent(db, intent, ended),
-    ...releaseStatements(db, [intent]),
+    ...releaseHolds(db, [intent]),
     ...(told
       ? []
       : recordEventForParties(db, intent, now, {

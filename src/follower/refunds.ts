@@ -5,34 +5,34 @@ import type { Network } from "../chain/networks.ts";
 import {
   type AwaitedRefund,
   awaitRefundsAgain,
-  doubtPayouts,
   endPaidRefunds,
   failUnpaidRefund,
   findUnpaidRefunds,
   putAwaitedRefund,
+  recheckPayouts,
 } from "../chain/store.ts";
-import { FIRST } from "../core/due.ts";
-import { countedUnits } from "../core/money.ts";
+import { BEFORE_FIRST_DUE } from "../core/due.ts";
+import { capBaseUnits } from "../core/money.ts";
 import { commit, type Database, mustChange, readBatch, type Statement } from "../db/batch.ts";
 import type { RefundAddressRow, RefundRow } from "../db/tables/disputes.ts";
-import { touchRefunds } from "../disputes/store.ts";
-import { forgetRefunds, insertRefunds, keysIn, refundedBehind } from "../escrow/refund-store.ts";
+import { makeRefundsDue } from "../disputes/store.ts";
+import { deleteRefundsAfter, insertRefunds, selectKeys, selectRefundedAfter } from "../escrow/refund-store.ts";
 import type { EachJob } from "../jobs/job.ts";
 
 type Refund = Extract<EventAt, { kind: "refund" }>;
 type RefundTo = Extract<EventAt, { kind: "refund_to" }>;
 
-export const refundsIn = ({ network, token }: Network, events: readonly EventAt[], through: number): RefundRow[] =>
+export const pickRefunds = ({ network, token }: Network, events: readonly EventAt[], through: number): RefundRow[] =>
   events
     .filter((event): event is Refund => event.kind === "refund" && event.token === token.toLowerCase())
     .filter(({ blockNumber }) => blockNumber <= through)
     .map(({ blockNumber, txHash, logIndex, contract, settlementKey, from, amount, minedAt }) => ({
       ...{ network, blockNumber, txHash, logIndex, contract, settlementKey },
-      ...{ payer: from, amount: countedUnits(amount), minedAt },
+      ...{ payer: from, amount: capBaseUnits(amount), minedAt },
     }));
 
 /** Picks the addresses that refunds were turned to. For each settlement the last one of each block counts; the events are in the chain's order. */
-export function refundAddressesIn(
+export function pickRefundAddresses(
   { network }: Network,
   events: readonly EventAt[],
   through: number,
@@ -59,22 +59,24 @@ export function bookRefunds(
   const now = Date.now();
   return [
     ...insertRefunds(db, rows),
-    endPaidRefunds(db, network, keysOf(rows), now),
+    endPaidRefunds(db, network, settlementKeysOf(rows), now),
     // Makes the dispute that awaits this refund due.
-    touchRefunds(db, network, keysIn(keysOf(rows)), now),
+    makeRefundsDue(db, network, selectKeys(settlementKeysOf(rows)), now),
   ];
 }
 
-const keysOf = (rows: readonly RefundRow[]): string[] => [...new Set(rows.map(({ settlementKey }) => settlementKey))];
+const settlementKeysOf = (rows: readonly RefundRow[]): string[] => [
+  ...new Set(rows.map(({ settlementKey }) => settlementKey)),
+];
 
 /** Undoes the refunds of blocks that are no longer on the chain. */
-export function takeRefundsBack(db: Database, { network }: Network, behind: number): Statement[] {
+export function undoRefunds(db: Database, { network }: Network, behind: number): Statement[] {
   const now = Date.now();
   return [
     awaitRefundsAgain(db, network, behind, now),
-    touchRefunds(db, network, refundedBehind(network, behind), now),
-    doubtPayouts(db, network, refundedBehind(network, behind), now),
-    ...forgetRefunds(db, network, behind),
+    makeRefundsDue(db, network, selectRefundedAfter(network, behind), now),
+    recheckPayouts(db, network, selectRefundedAfter(network, behind), now),
+    ...deleteRefundsAfter(db, network, behind),
   ];
 }
 
@@ -83,7 +85,7 @@ export const failUnpaidRefunds: EachJob = {
   kind: "each",
   name: "fail_unpaid_refunds",
   find: async ({ db }, after, limit) => {
-    const { due } = await readBatch(db, { due: findUnpaidRefunds(db, Date.now(), after ?? FIRST, limit) });
+    const { due } = await readBatch(db, { due: findUnpaidRefunds(db, Date.now(), after ?? BEFORE_FIRST_DUE, limit) });
     return due;
   },
   record: async ({ db }, id) => {

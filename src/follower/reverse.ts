@@ -1,34 +1,34 @@
 // Reverses a facilitated settlement whose block is no longer on the chain (FAC-18): undoes all of its effects, and its intent waits for the payment
 // again. If the payment is in another block, the intent is PAID at once, and is facilitated again.
 import { recordEscrowChange } from "../agents/rate.ts";
-import { touchDocument } from "../agents/store.ts";
+import { markDocumentStale } from "../agents/store.ts";
 import type { SettlementReading } from "../chain/gateway.ts";
 import type { Network } from "../chain/networks.ts";
 import { commitAll } from "../commit.ts";
 import type { Deps } from "../context.ts";
 import { type Database, type ReadResults, readTogether, type Statement } from "../db/batch.ts";
-import { apartOf, type Timed } from "../db/clock.ts";
+import { clockDifference, type Timed } from "../db/clock.ts";
 import type { FollowerRow } from "../db/tables/chain.ts";
 import type { EscrowRow, IntentRow, TransactionRow } from "../db/tables/money.ts";
-import { foundOf } from "../disputes/effects.ts";
+import { toFoundSeller } from "../disputes/effects.ts";
 import { reverseDispute } from "../disputes/reverse.ts";
-import { findLatest, findPaidOut, latestOf } from "../disputes/store.ts";
-import { type EscrowChange, gained } from "../escrow/changes.ts";
+import { findLatestDispute, findPaidOut, latestDisputeOf } from "../disputes/store.ts";
+import { applyGain, type EscrowChange } from "../escrow/changes.ts";
 import { editionOf } from "../escrow/states.ts";
-import { moveBalance, movedStates } from "../escrow/store.ts";
+import { moveBalance, toMovedStates } from "../escrow/store.ts";
 import { findTransaction, reverseTransaction } from "../facilitation/store.ts";
 import { toTransactionView } from "../facilitation/views.ts";
 import { findSellerIn, type Seller } from "../identity/owned-store.ts";
 import { LOST_PAYMENT_MS } from "../intents/states.ts";
-import { findIntent, reopened, reopenIntent } from "../intents/store.ts";
+import { findIntent, reopenIntent, toReopenedIntent } from "../intents/store.ts";
 import { type Alert, raiseAlert } from "../journal/alerts.ts";
 import { recordEventForParties } from "../journal/events.ts";
 import { retryUnderLocks } from "../objects/locks.ts";
-import { unspendStatements } from "../payments/hold-store.ts";
+import { takeBackSpending } from "../payments/hold-store.ts";
 import { type ClosingFacts, closingReads } from "../tasks/close.ts";
-import { ratedIn, reverseTask } from "../tasks/reverse.ts";
-import { isForIntent, type PaymentAt, paidStatements } from "./payments.ts";
-import { noteBound, whileAt } from "./store.ts";
+import { findRatedSides, reverseTask } from "../tasks/reverse.ts";
+import { isForIntent, type PaymentAt, recordPaidIntent } from "./payments.ts";
+import { followerUnmoved, noteBound } from "./store.ts";
 
 /** `reading`: where the transaction is on the chain now. Throws Conflict if another run has moved on. */
 export async function reverseSettlement(
@@ -38,39 +38,39 @@ export async function reverseSettlement(
   gone: TransactionRow,
   reading: SettlementReading,
 ): Promise<void> {
-  const payment = paymentIn(reading, gone);
+  const payment = findMovedPayment(reading, gone);
   await retryUnderLocks(deps.env, async (touches) => {
     const { db } = deps;
     const closing = gone.taskId === null ? {} : closingReads(db, gone.taskId);
-    const [facts, task] = await readTogether(db, factsOf(db, gone), closing);
+    const [facts, task] = await readTogether(db, reversalReads(db, gone), closing);
     if (facts.transaction?.reversedAt !== null) return;
     touches([gone.providerDid, gone.consumerDid]);
     const ended = gone.taskId === null ? null : (task as ClosingFacts);
-    await commitAll(deps, [whileAt(db, known), ...reversal(deps, network, facts, ended, payment)]);
+    await commitAll(deps, [followerUnmoved(db, known), ...reversalStatements(deps, network, facts, ended, payment)]);
   });
 }
 
 /** Returns the same payment in another block, if it has the network's confirmations. */
-function paymentIn(reading: SettlementReading, { txHash, logIndex }: TransactionRow): PaymentAt | null {
+function findMovedPayment(reading: SettlementReading, { txHash, logIndex }: TransactionRow): PaymentAt | null {
   if (reading.state !== "mined") return null;
   const { blockNumber, blockHash, minedAt, settlements } = reading;
   const settled = settlements.find((one) => one.logIndex === logIndex);
   return settled ? { ...settled, kind: "settled", txHash, blockNumber, blockHash, minedAt } : null;
 }
 
-const factsOf = (db: Database, { transactionId, intentId }: TransactionRow) => ({
+const reversalReads = (db: Database, { transactionId, intentId }: TransactionRow) => ({
   transaction: findTransaction(db, transactionId),
-  dispute: findLatest(db, transactionId),
-  paidOut: findPaidOut(db, latestOf(transactionId)),
+  dispute: findLatestDispute(db, transactionId),
+  paidOut: findPaidOut(db, latestDisputeOf(transactionId)),
   intent: findIntent(db, intentId),
   seller: findSellerIn(db, transactionId),
 });
-type Facts = ReadResults<ReturnType<typeof factsOf>>;
+type ReversalFacts = ReadResults<ReturnType<typeof reversalReads>>;
 
-function reversal(
+function reversalStatements(
   deps: Deps,
   network: Network,
-  { transaction, dispute, paidOut, intent, seller }: Facts,
+  { transaction, dispute, paidOut, intent, seller }: ReversalFacts,
   task: ClosingFacts | null,
   payment: PaymentAt | null,
 ): Statement[] {
@@ -78,26 +78,26 @@ function reversal(
   const { db, config, clock } = deps;
   // On the clock that rules the purchase (ACC-9).
   const now = clock.now() + intent.clockOffsetMs;
-  const apart = apartOf({ ...seller, clockOffsetMs: intent.clockOffsetMs });
-  const change = escrowChange(network, seller.escrows, transaction);
+  const apart = clockDifference({ ...seller, clockOffsetMs: intent.clockOffsetMs });
+  const change = findCreditChange(network, seller.escrows, transaction);
   const left = change ? seller.escrows.map((row) => (row === change.before ? change.after : row)) : seller.escrows;
-  const rated = task ? ratedIn(task) : { provider: false, consumer: false };
-  const found = foundOf({ ...seller, escrows: left }, intent.clockOffsetMs);
+  const rated = task ? findRatedSides(task) : { provider: false, consumer: false };
+  const found = toFoundSeller({ ...seller, escrows: left }, intent.clockOffsetMs);
   const ended = reverseDispute(deps, dispute, found, rated, paidOut, now);
   const object = toTransactionView(config, { ...transaction, reversedAt: now });
   return [
     ...reverseTransaction(db, transaction, now),
-    ...intentStatements(deps, network, intent, transaction, payment),
-    ...(change ? escrowStatements(deps, { ...seller, escrows: left }, change, now + apart) : []),
+    ...reopenIntentStatements(deps, network, intent, transaction, payment),
+    ...(change ? moveEscrowBack(deps, { ...seller, escrows: left }, change, now + apart) : []),
     ...ended.statements,
     ...(task ? reverseTask(deps, task, ended, now) : []),
     ...recordEventForParties(db, transaction, now, { type: "transaction.reversed", object }),
-    raiseAlert(db, reversed(transaction)),
+    raiseAlert(db, reversedAlert(transaction)),
   ];
 }
 
 /** Holds the intent's amount again. If the payment is in another block, the intent is PAID at once, and its hold has no end. */
-function intentStatements(
+function reopenIntentStatements(
   deps: Deps,
   { network }: Network,
   { clockOffsetMs, ...intent }: Timed<IntentRow>,
@@ -105,13 +105,13 @@ function intentStatements(
   payment: PaymentAt | null,
 ): Statement[] {
   const now = deps.clock.now() + clockOffsetMs;
-  const open = reopened(intent, transaction, now + LOST_PAYMENT_MS);
+  const open = toReopenedIntent(intent, transaction, now + LOST_PAYMENT_MS);
   return [
     ...reopenIntent(deps.db, intent, open),
-    ...unspendStatements(deps.db, open, transaction.settledAt),
+    ...takeBackSpending(deps.db, open, transaction.settledAt),
     ...(payment && isForIntent(network, open, payment, false)
       ? [
-          ...paidStatements(deps, { intent: { ...open, clockOffsetMs }, payment }),
+          ...recordPaidIntent(deps, { intent: { ...open, clockOffsetMs }, payment }),
           noteBound(deps.db, network, intent.intentId),
         ]
       : []),
@@ -119,7 +119,7 @@ function intentStatements(
 }
 
 /** Finds the escrow that the settlement was credited to. An escrow that has moved to another edition's vault holds nothing of it. */
-function escrowChange(
+function findCreditChange(
   network: Network,
   escrows: readonly EscrowRow[],
   transaction: TransactionRow,
@@ -128,12 +128,12 @@ function escrowChange(
     (row) => row.network === transaction.network && editionOf(row, network) === transaction.contract,
   );
   return before
-    ? { before, after: gained(before, { amount: transaction.uncounted - transaction.escrow, settled: true }) }
+    ? { before, after: applyGain(before, { amount: transaction.uncounted - transaction.escrow, settled: true }) }
     : null;
 }
 
 /** The state may change with the balance. An agent that has left the environment gets no event about it. `now`: on its platform's clock. */
-function escrowStatements(
+function moveEscrowBack(
   deps: Deps,
   { agent, ...source }: Seller,
   { before, after }: EscrowChange,
@@ -144,7 +144,7 @@ function escrowStatements(
   if (before.state === after.state || agent.environment !== before.environment) return moved;
   return [
     ...moved,
-    ...touchDocument(db, agent, { updatedAt: now, ...movedStates([after]) }),
+    ...markDocumentStale(db, agent, { updatedAt: now, ...toMovedStates([after]) }),
     ...recordEscrowChange(
       db,
       deps,
@@ -156,7 +156,7 @@ function escrowStatements(
   ];
 }
 
-const reversed = ({ transactionId, network, blockNumber }: TransactionRow): Alert => ({
+const reversedAlert = ({ transactionId, network, blockNumber }: TransactionRow): Alert => ({
   kind: "settlement_reversed",
   subject: `${transactionId} on ${network}`,
   message: `The chain has no such settlement in block ${blockNumber} (any more): it is reversed, and facilitated again if its payment returns.`,

@@ -2,35 +2,35 @@
 // The next step books what came back in other blocks, and compares the facilitated settlements (settlements.ts).
 import type { BlockRef } from "../chain/gateway.ts";
 import type { Network } from "../chain/networks.ts";
-import { doubtPayouts } from "../chain/store.ts";
+import { recheckPayouts } from "../chain/store.ts";
 import { commitAll } from "../commit.ts";
 import type { Deps } from "../context.ts";
 import { commit, readBatch } from "../db/batch.ts";
 import type { BookedBlock, FollowerRow, VaultRef } from "../db/tables/chain.ts";
 import { type Alert, raiseAlert } from "../journal/alerts.ts";
-import { takeActsBack } from "./act-store.ts";
-import { gainStatements } from "./book.ts";
-import { countOf, findGone, paidOutBehind, reverseBehind } from "./lines-store.ts";
-import { takeRefundsBack } from "./refunds.ts";
-import { findEscrowsOfAll, findNotes, forgetBehind, recheckBehind, rewindFollower } from "./store.ts";
-import { takeWalletsBack } from "./wallets.ts";
+import { undoActs } from "./act-store.ts";
+import { recordGains } from "./book.ts";
+import { countGoneLines, findGoneLines, reverseLinesAfter, selectPaidOutAfter } from "./lines-store.ts";
+import { undoRefunds } from "./refunds.ts";
+import { deleteNotesAfter, findEscrowsOfProviders, findNotes, recheckAfter, rewindFollower } from "./store.ts";
+import { undoWallets } from "./wallets.ts";
 
 /** Returns false if no node can be believed. */
-export async function rewind(deps: Deps, network: Network, known: FollowerRow): Promise<boolean> {
+export async function rewindToKept(deps: Deps, network: Network, known: FollowerRow): Promise<boolean> {
   const { db } = deps;
   const name = network.network;
   const { notes } = await readBatch(db, { notes: findNotes(db, name) });
-  const kept = await newestKept(deps, name, notes);
+  const kept = await findNewestKept(deps, name, notes);
   if (kept === "unknown") return false;
   if (kept === null) {
-    await commit(db, [raiseAlert(db, beyondNotes(name))]);
+    await commit(db, [raiseAlert(db, beyondNotesAlert(name))]);
     return false;
   }
-  await takeBack(deps, network, known, notes, kept, known.rereadFor);
+  await undoBlocks(deps, network, known, notes, kept, known.rereadFor);
   return true;
 }
 
-type Reread = {
+type RereadFrom = {
   /** The last block that stays as it is. */
   readonly number: number;
   /** The transaction, or the vault with its newest line, for which the blocks after it are read again. */
@@ -38,25 +38,25 @@ type Reread = {
 };
 
 /** Rewinds over blocks that are still on the chain, because one of their events was not read. `beyond`: no block before them is noted any longer. */
-export async function rewindBehind(
+export async function rewindForReread(
   deps: Deps,
   network: Network,
   known: FollowerRow,
-  { number, rereadFor }: Reread,
+  { number, rereadFor }: RereadFrom,
 ): Promise<"rewound" | "beyond" | "unknown"> {
   const { notes } = await readBatch(deps.db, { notes: findNotes(deps.db, network.network) });
-  const kept = await newestKept(
+  const kept = await findNewestKept(
     deps,
     network.network,
     notes.filter((note) => note.number <= number),
   );
   if (kept === null) return "beyond";
   if (kept === "unknown") return "unknown";
-  await takeBack(deps, network, known, notes, kept, rereadFor);
+  await undoBlocks(deps, network, known, notes, kept, rereadFor);
   return "rewound";
 }
 
-async function takeBack(
+async function undoBlocks(
   deps: Deps,
   network: Network,
   known: FollowerRow,
@@ -68,38 +68,38 @@ async function takeBack(
   const name = network.network;
   const gone = notes.filter(({ number }) => number > kept.number);
   const touched = gone.flatMap((note) => note.vaults);
-  const vaults = distinct(touched);
+  const vaults = uniqueVaults(touched);
   const dids = [...new Set(vaults.map(({ did }) => did))];
   const { lines, escrows } = await readBatch(db, {
-    lines: findGone(db, name, vaults, kept.number),
-    escrows: findEscrowsOfAll(db, name, dids),
+    lines: findGoneLines(db, name, vaults, kept.number),
+    escrows: findEscrowsOfProviders(db, name, dids),
   });
   const gains = lines.map(({ amount, ...vault }) => ({ vault, amount: -amount }));
   await commitAll(deps, [
-    ...rewindFollower(db, known, { ...known, ...readTo(known, kept), seen: null, rereadFor }),
-    forgetBehind(db, name, kept.number),
-    ...takeRefundsBack(db, network, kept.number),
-    ...takeWalletsBack(db, network, touched),
-    ...takeActsBack(db, name, kept.number),
-    recheckBehind(db, name, kept.number),
-    ...(lines.length > 0 ? [doubtPayouts(db, name, paidOutBehind(name, lines, kept.number), Date.now())] : []),
-    ...reverseBehind(db, name, lines, kept.number),
-    ...(await gainStatements(deps, network, gains, escrows)),
+    ...rewindFollower(db, known, { ...known, ...rewoundProgress(known, kept), seen: null, rereadFor }),
+    deleteNotesAfter(db, name, kept.number),
+    ...undoRefunds(db, network, kept.number),
+    ...undoWallets(db, network, touched),
+    ...undoActs(db, name, kept.number),
+    recheckAfter(db, name, kept.number),
+    ...(lines.length > 0 ? [recheckPayouts(db, name, selectPaidOutAfter(name, lines, kept.number), Date.now())] : []),
+    ...reverseLinesAfter(db, name, lines, kept.number),
+    ...(await recordGains(deps, network, gains, escrows)),
     ...(lines.length > 0 || (kept.number < known.bookedBlock && rereadFor === known.rereadFor)
-      ? [raiseAlert(db, reorganised(name, countOf(lines)))]
+      ? [raiseAlert(db, reorgAlert(name, countGoneLines(lines)))]
       : []),
-    ...(rereadFor === null || rereadFor === known.rereadFor ? [] : [raiseAlert(db, unread(name, rereadFor))]),
+    ...(rereadFor === null || rereadFor === known.rereadFor ? [] : [raiseAlert(db, rereadAlert(name, rereadFor))]),
   ]);
 }
 
 /** Nothing after the kept block counts as read. */
-const readTo = ({ readThrough }: FollowerRow, { number, hash, time }: BlockRef): Partial<FollowerRow> => ({
+const rewoundProgress = ({ readThrough }: FollowerRow, { number, hash, time }: BlockRef): Partial<FollowerRow> => ({
   ...{ bookedBlock: number, bookedHash: hash, bookedAt: time },
   ...{ headBlock: number, readThrough: Math.min(readThrough, time) },
 });
 
 /** Finds the newest noted block that the chain still has. A reorg removes all blocks after one, so a binary search finds it. */
-async function newestKept(
+async function findNewestKept(
   deps: Deps,
   network: string,
   notes: readonly BookedBlock[],
@@ -121,23 +121,23 @@ async function newestKept(
   return kept;
 }
 
-const distinct = (vaults: readonly VaultRef[]): VaultRef[] => [
+const uniqueVaults = (vaults: readonly VaultRef[]): VaultRef[] => [
   ...new Map(vaults.map((vault) => [`${vault.did} ${vault.contract}`, vault])).values(),
 ];
 
-const reorganised = (network: string, lines: number): Alert => ({
+const reorgAlert = (network: string, lines: number): Alert => ({
   kind: "chain_reorganised",
   subject: `ledger on ${network}`,
   message: `Booked blocks are gone, and with them ${lines} movements of vaults; movements that returned are booked again.`,
 });
 
-const unread = (network: string, rereadFor: string): Alert => ({
+const rereadAlert = (network: string, rereadFor: string): Alert => ({
   kind: "network",
   subject: `blocks of ${rereadFor} on ${network}`,
   message: "A node's report differs from the ledger: these blocks are read again, with everything booked since.",
 });
 
-const beyondNotes = (network: string): Alert => ({
+const beyondNotesAlert = (network: string): Alert => ({
   kind: "chain_reorganised",
   subject: `follower on ${network}`,
   message: "The chain has none of the booked blocks: the node reports another chain, and nothing is booked.",

@@ -1,7 +1,7 @@
 // Store of the follower's progress on each network, its noted blocks, and the settlements and escrows that it compares (CHN-24, MKT-23).
 import { and, asc, desc, eq, gt, lte, type SQL, sql } from "drizzle-orm";
 import {
-  columnsOf,
+  aliasColumns,
   type Database,
   guard,
   mustChange,
@@ -37,27 +37,27 @@ export const findFollower = (db: Database, network: string): Read<FollowerRow | 
 
 /** `added`: intents whose payment is now in a block after the booked one. `ended`: intents of which this is no longer true. */
 export type BoundChange = { readonly added: readonly string[]; readonly ended: readonly string[] };
-const AS_BEFORE: BoundChange = { added: [], ended: [] };
+const BOUND_UNCHANGED: BoundChange = { added: [], ended: [] };
 
 /** Inserts or advances the follower. Aborts the batch if another run has advanced it meanwhile. */
 export const moveFollower = (
   db: Database,
   before: FollowerRow | null,
   after: FollowerRow,
-  bound: BoundChange = AS_BEFORE,
+  bound: BoundChange = BOUND_UNCHANGED,
 ): Statement[] =>
   before === null
-    ? [db.insert(followers).values({ ...after, bound: bound.added, checkedReceipt: beforeFirstOf(after.network) })]
+    ? [db.insert(followers).values({ ...after, bound: bound.added, checkedReceipt: lastReceiptBefore(after.network) })]
     : mustChange(
         db,
         db
           .update(followers)
-          .set({ ...sinceThen(after), bound: afterChange(bound) })
-          .where(isAt(before)),
+          .set({ ...toAdvancedColumns(after), bound: applyBoundChange(bound) })
+          .where(isFollowerAt(before)),
       );
 
 /** Applies a change to the stored list, because another run may have changed the list meanwhile. */
-const afterChange = ({ added, ended }: BoundChange): SQL<string> =>
+const applyBoundChange = ({ added, ended }: BoundChange): SQL<string> =>
   sql`(select json_group_array(value) from (
     select value from json_each(followers.bound) where value not in (select value from json_each(${JSON.stringify(ended)}))
     union all select value from json_each(${JSON.stringify(added)}) where value not in (select value from json_each(followers.bound))))`;
@@ -66,29 +66,33 @@ const afterChange = ({ added, ended }: BoundChange): SQL<string> =>
 export const noteBound = (db: Database, network: string, intentId: string): Statement =>
   db
     .update(followers)
-    .set({ bound: afterChange({ added: [intentId], ended: [] }) })
+    .set({ bound: applyBoundChange({ added: [intentId], ended: [] }) })
     .where(eq(followers.network, network));
 
 /** The receipt after which the comparison of a network's settlements begins. */
-const beforeFirstOf = (network: string): SQL<number> =>
+const lastReceiptBefore = (network: string): SQL<number> =>
   sql`coalesce((select min(r.rowid) - 1 from receipts r where r.network = ${network}), (select max(r.rowid) from receipts r), 0)`;
 
 /**
  * A run that began before another one and ends after it must not undo what the other one has read. Other statements move `checkedReceipt`, `bound`
  * and `turned`.
  */
-const sinceThen = ({ readThrough, readAt, paused, ...others }: FollowerRow) => {
+const toAdvancedColumns = ({ readThrough, readAt, paused, ...others }: FollowerRow) => {
   const { checkedReceipt: _compared, bound: _bound, turned: _turned, ...after } = others;
-  return { ...after, ...latest({ readThrough, readAt, paused }) };
+  return { ...after, ...keepLatest({ readThrough, readAt, paused }) };
 };
-const latest = ({ readThrough, readAt, paused }: Pick<FollowerRow, "readThrough" | "readAt" | "paused">) => ({
+const keepLatest = ({ readThrough, readAt, paused }: Pick<FollowerRow, "readThrough" | "readAt" | "paused">) => ({
   readThrough: sql`max(${followers.readThrough}, ${readThrough})`,
   readAt: sql`max(${followers.readAt}, ${readAt})`,
   paused: sql`case when ${followers.readAt} <= ${readAt} then ${paused ? 1 : 0} else ${followers.paused} end`,
 });
 
 /** Adds providers whose changed escrow has no event yet to the list, or removes providers whose event was recorded. */
-export const noteTurned = (db: Database, network: string, { added = [], recorded = [] }: TurnedChange): Statement[] =>
+export const changeTurned = (
+  db: Database,
+  network: string,
+  { added = [], recorded = [] }: TurnedChange,
+): Statement[] =>
   added.length + recorded.length === 0
     ? []
     : [
@@ -109,24 +113,24 @@ export const rewindFollower = (db: Database, before: FollowerRow, after: Followe
     db,
     db
       .update(followers)
-      .set({ ...after, bound: boundBehind(after), turned: sql`${followers.turned}` })
-      .where(isAt(before)),
+      .set({ ...after, bound: selectBoundAfter(after), turned: sql`${followers.turned}` })
+      .where(isFollowerAt(before)),
   );
 
 /** `paid_at` is never behind the chain's clock but may be ahead of it, so it only preselects. Literal text, so that SQLite uses the partial index. */
-const boundBehind = ({ network, bookedBlock, bookedAt }: FollowerRow): SQL<string> =>
+const selectBoundAfter = ({ network, bookedBlock, bookedAt }: FollowerRow): SQL<string> =>
   sql`(select json_group_array(i.intent_id) from payment_intents i where i.status = 'PAID' and i.spent_at is null
     and i.network = ${network} and i.paid_at >= ${bookedAt} and i.payment_block > ${bookedBlock})`;
 
 /** Aborts the batch if another run has moved the follower meanwhile. */
-export const whileAt = (db: Database, before: FollowerRow): Statement =>
-  guard(db, sql`exists (select 1 from followers where ${isAt(before)})`);
+export const followerUnmoved = (db: Database, before: FollowerRow): Statement =>
+  guard(db, sql`exists (select 1 from followers where ${isFollowerAt(before)})`);
 
-const isAt = ({ network, bookedBlock, bookedHash }: FollowerRow): SQL | undefined =>
+const isFollowerAt = ({ network, bookedBlock, bookedHash }: FollowerRow): SQL | undefined =>
   and(eq(followers.network, network), eq(followers.bookedBlock, bookedBlock), eq(followers.bookedHash, bookedHash));
 
 /** A reorg is found if it goes back at most this many notes. */
-const NOTED = 200;
+const NOTES_READ = 200;
 /** Notes are kept for this many blocks. The limit is a block number, so that no run counts notes; at most 2,000 blocks lie between two. */
 const KEPT_BLOCKS = 10_000;
 
@@ -170,50 +174,50 @@ export const findNotes = (db: Database, network: string): Read<BookedBlock[]> =>
       .from(bookedBlocks)
       .where(eq(bookedBlocks.network, network))
       .orderBy(desc(bookedBlocks.number))
-      .limit(NOTED + 1),
+      .limit(NOTES_READ + 1),
   );
 
-export const forgetBehind = (db: Database, network: string, number: number): Statement =>
+export const deleteNotesAfter = (db: Database, network: string, number: number): Statement =>
   db.delete(bookedBlocks).where(and(eq(bookedBlocks.network, network), gt(bookedBlocks.number, number)));
 
 // ---- Settlements -----------------------------------------------------------------------------------------------------------
 
-export type Recorded = Pick<typeof receipts.$inferSelect, "network" | "blockNumber" | "transactionId"> & {
+export type RecordedSettlement = Pick<typeof receipts.$inferSelect, "network" | "blockNumber" | "transactionId"> & {
   readonly number: number;
 };
 
 /** Numbers the receipts of all networks in the order of their insertion. */
-const NUMBER = sql<number>`receipts.rowid`;
+const RECEIPT_NUMBER = sql<number>`receipts.rowid`;
 
 /** Finds settlements that were not compared with their blocks yet, oldest record first. They are of all networks. */
-export const findUnchecked = (db: Database, network: string, limit: number): Read<Recorded[]> =>
+export const findUncheckedSettlements = (db: Database, network: string, limit: number): Read<RecordedSettlement[]> =>
   readAll(
     db
       .select({
-        number: NUMBER.as("number"),
+        number: RECEIPT_NUMBER.as("number"),
         network: receipts.network,
         blockNumber: receipts.blockNumber,
         transactionId: receipts.transactionId,
       })
       .from(receipts)
-      .where(sql`${NUMBER} > (select f.checked_receipt from followers f where f.network = ${network})`)
-      .orderBy(asc(NUMBER))
+      .where(sql`${RECEIPT_NUMBER} > (select f.checked_receipt from followers f where f.network = ${network})`)
+      .orderBy(asc(RECEIPT_NUMBER))
       .limit(limit),
   );
 
 /** A facilitated settlement that was not reversed, and the line at its place. `hasVault`: its provider has a vault on the network. */
-export type Compared = {
+export type ComparedSettlement = {
   readonly transaction: TransactionRow;
   readonly line: Pick<LedgerLine, "parts" | "amount" | "blockHash"> | null;
   readonly hasVault: boolean;
 };
 
-export const findCompared = (db: Database, transactionIds: readonly string[]): Read<Compared[]> =>
+export const findSettlementsWithLines = (db: Database, transactionIds: readonly string[]): Read<ComparedSettlement[]> =>
   read(
     db
       .select({
-        transaction: columnsOf(transactions, "x"),
-        line: columnsOf(ledgerLines, "l"),
+        transaction: aliasColumns(transactions, "x"),
+        line: aliasColumns(ledgerLines, "l"),
         hasVault:
           sql<number>`exists (select 1 from escrows e where e.did = ${transactions.providerDid} and e.network = ${transactions.network})`.as(
             "has_vault",
@@ -246,11 +250,11 @@ export const moveChecked = (db: Database, before: FollowerRow, checkedReceipt: n
     db
       .update(followers)
       .set({ checkedReceipt })
-      .where(and(isAt(before), eq(followers.checkedReceipt, before.checkedReceipt))),
+      .where(and(isFollowerAt(before), eq(followers.checkedReceipt, before.checkedReceipt))),
   );
 
 /** Moves the comparison back to before the settlements of the blocks that are gone. */
-export const recheckBehind = (db: Database, network: string, number: number): Statement =>
+export const recheckAfter = (db: Database, network: string, number: number): Statement =>
   db
     .update(followers)
     .set({
@@ -313,7 +317,7 @@ export const findEscrowsBookedLast = (db: Database, network: string, limit: numb
   );
 
 /** In both environments. */
-export const findEscrowsOfAll = (db: Database, network: string, dids: readonly string[]): Read<EscrowRow[]> =>
+export const findEscrowsOfProviders = (db: Database, network: string, dids: readonly string[]): Read<EscrowRow[]> =>
   readAll(
     db
       .select()

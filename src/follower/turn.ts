@@ -3,7 +3,7 @@
 import { recordEscrowChange } from "../agents/rate.ts";
 import { reviseAgent } from "../agents/revise.ts";
 import { agentMachine } from "../agents/states.ts";
-import { touchDocument } from "../agents/store.ts";
+import { markDocumentStale } from "../agents/store.ts";
 import { whileAttested } from "../agents/while-store.ts";
 import type { Deps } from "../context.ts";
 import { move } from "../core/machine.ts";
@@ -11,44 +11,44 @@ import type { Actor } from "../core/vocabulary.ts";
 import { readBatch, type Statement } from "../db/batch.ts";
 import type { AgentRow, MarketRow } from "../db/tables/agents.ts";
 import type { EscrowRow } from "../db/tables/money.ts";
-import { type EscrowChange, hasTurned } from "../escrow/changes.ts";
-import { movedStates } from "../escrow/store.ts";
-import { type AidSource, certificateIn } from "../identity/aid.ts";
+import { type EscrowChange, hasStateChanged } from "../escrow/changes.ts";
+import { toMovedStates } from "../escrow/store.ts";
+import { type AidSource, parseCertificate } from "../identity/aid.ts";
 import { findEscrows, findMarketsEverywhere, findNewestVersion, findTimedAgent } from "../identity/store.ts";
 import { effectivePrincipalStatus } from "../principals/standing.ts";
 
-const FOLLOWER: Actor = { type: "system", id: "follow_chains" };
+const FOLLOWER_ACTOR: Actor = { type: "system", id: "follow_chains" };
 
 /** One batch records this many agents; each takes about a dozen statements. */
 export const TURNED_AT_ONCE = 10;
 
 /** Records the consequences for agents whose escrow changes its state. Reads each agent in one trip. */
-export async function turnedStatements(deps: Deps, changes: readonly EscrowChange[]): Promise<Statement[]> {
+export async function recordEscrowTurns(deps: Deps, changes: readonly EscrowChange[]): Promise<Statement[]> {
   const byAgent = [...Map.groupBy(changes, ({ before }) => before.did)];
   const statements: Statement[] = [];
-  for (const [did, own] of byAgent) statements.push(...(await turnedOf(deps, did, () => own)));
+  for (const [did, own] of byAgent) statements.push(...(await recordTurnsOfAgent(deps, did, () => own)));
   return statements;
 }
 
 /** Records the consequences for escrows that an earlier batch changed: the agent's row still shows the earlier state. */
-export async function turnedBefore(deps: Deps, network: string, dids: readonly string[]): Promise<Statement[]> {
+export async function recordEarlierTurns(deps: Deps, network: string, dids: readonly string[]): Promise<Statement[]> {
   const statements: Statement[] = [];
   for (const did of dids) {
     statements.push(
-      ...(await turnedOf(deps, did, ({ agent }, escrows) =>
+      ...(await recordTurnsOfAgent(deps, did, ({ agent }, escrows) =>
         escrows
           .filter((row) => row.network === network)
           .map((after) => ({ before: { ...after, state: agent.escrowStates[network] ?? after.state }, after }))
-          .filter(hasTurned),
+          .filter(hasStateChanged),
       )),
     );
   }
   return statements;
 }
 
-type Turned = (found: { readonly agent: AgentRow }, escrows: readonly EscrowRow[]) => readonly EscrowChange[];
+type FindTurns = (found: { readonly agent: AgentRow }, escrows: readonly EscrowRow[]) => readonly EscrowChange[];
 
-async function turnedOf(deps: Deps, did: string, changes: Turned): Promise<Statement[]> {
+async function recordTurnsOfAgent(deps: Deps, did: string, changes: FindTurns): Promise<Statement[]> {
   const { db } = deps;
   const { timed, newest, everywhere, sandbox, production } = await readBatch(db, {
     timed: findTimedAgent(db, did),
@@ -66,17 +66,17 @@ async function turnedOf(deps: Deps, did: string, changes: Turned): Promise<State
   const now = deps.clock.now() + clockOffsetMs;
   const markets = everywhere.filter(({ environment }) => environment === found.agent.environment);
   const held = escrows.map((row) => own.find(({ before }) => before.network === row.network)?.after ?? row);
-  const source = { ...found, certificate: newest && certificateIn(newest.content), markets, escrows };
-  if (canFund(source, held, now)) return (await fundAgent(deps, source, held, FOLLOWER, now)).statements;
+  const source = { ...found, certificate: newest && parseCertificate(newest.content), markets, escrows };
+  if (canFund(source, held, now)) return (await fundAgent(deps, source, held, FOLLOWER_ACTOR, now)).statements;
   const { agent } = found;
-  const states = movedStates(own.map(({ after }) => after));
+  const states = toMovedStates(own.map(({ after }) => after));
   return [
-    ...touchDocument(db, agent, { updatedAt: now, ...states }),
+    ...markDocumentStale(db, agent, { updatedAt: now, ...states }),
     ...recordEscrowChange(
       db,
       deps,
       { ...source, agent: { ...agent, updatedAt: Math.max(agent.updatedAt, now) }, escrows: held },
-      own.some(hasTurned),
+      own.some(hasStateChanged),
       isListed(source) ? {} : null,
       now,
     ),

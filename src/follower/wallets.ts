@@ -3,10 +3,10 @@
 // has named is the provider's, and payments to it count (FAC-17).
 import { noteWallets } from "../agents/store.ts";
 import type { EventAt } from "../chain/gateway.ts";
-import { didHash } from "../chain/hashes.ts";
+import { hashDid } from "../chain/hashes.ts";
 import type { Network } from "../chain/networks.ts";
-import { splitKey } from "../chain/split.ts";
-import { doubtOperations } from "../chain/store.ts";
+import { toSplitKey } from "../chain/split.ts";
+import { recheckOperations } from "../chain/store.ts";
 import type { Deps } from "../context.ts";
 import { type Database, readBatch, type Statement } from "../db/batch.ts";
 import type { MarketRow } from "../db/tables/agents.ts";
@@ -20,18 +20,22 @@ import { findEscrowsByHash, findMarketsByHash, findNamedByHash, findProvidersByH
 
 export type WalletSet = Extract<EventAt, { kind: "wallet" }>;
 
-export const walletsIn = ({ token }: Network, events: readonly EventAt[], through: number): WalletSet[] =>
+export const pickWallets = ({ token }: Network, events: readonly EventAt[], through: number): WalletSet[] =>
   events.filter(
     (event): event is WalletSet =>
       event.kind === "wallet" && event.token === token.toLowerCase() && event.blockNumber <= through,
   );
 
-type Followed = { readonly vaults: readonly VaultRef[]; readonly statements: readonly Statement[] };
-const NONE: Followed = { vaults: [], statements: [] };
+type FollowedWallets = { readonly vaults: readonly VaultRef[]; readonly statements: readonly Statement[] };
+const NO_WALLETS: FollowedWallets = { vaults: [], statements: [] };
 
 /** Takes one more trip if the contract got a wallet. `vaults`: those of the providers whose split is read again. */
-export async function followWallets(deps: Deps, network: Network, events: readonly WalletSet[]): Promise<Followed> {
-  if (events.length === 0) return NONE;
+export async function followWallets(
+  deps: Deps,
+  network: Network,
+  events: readonly WalletSet[],
+): Promise<FollowedWallets> {
+  if (events.length === 0) return NO_WALLETS;
   const { db } = deps;
   const hashes = [...new Set(events.map(({ providerDidHash }) => providerDidHash))];
   const { escrows, markets, providers, named } = await readBatch(db, {
@@ -50,7 +54,7 @@ export async function followWallets(deps: Deps, network: Network, events: readon
   for (const { did, wallet } of named) known.get(did)?.add(wallet);
   const news = events.flatMap((event) => {
     const own = escrows.filter(
-      (row) => didHash(row.did) === event.providerDidHash && editionOf(row, network) === event.contract,
+      (row) => hashDid(row.did) === event.providerDidHash && editionOf(row, network) === event.contract,
     );
     const [escrow] = own;
     const wallet = event.operationalWallet;
@@ -60,16 +64,16 @@ export async function followWallets(deps: Deps, network: Network, events: readon
     const confirmed = by !== null && (wallets.has(by) || own.some((row) => wasRegistered(row, by, event.minedAt)));
     if (confirmed) wallets.add(wallet);
     const asking = markets.filter(({ did, status }) => did === escrow.did && status !== "FAILED");
-    return [{ escrow, event, confirmed, asked: asking.some((row) => asksFor(row, wallet)) }];
+    return [{ escrow, event, confirmed, asked: asking.some((row) => asksForWallet(row, wallet)) }];
   });
   const confirmed = news.filter((one) => one.confirmed);
   const strange = news.filter(({ asked }) => !asked);
   const dids = [...new Set(news.map(({ escrow }) => escrow.did))];
-  const vaults = new Map(news.map(({ escrow, event }) => [escrow.did, refOf(escrow, event)]));
+  const vaults = new Map(news.map(({ escrow, event }) => [escrow.did, toVaultRef(escrow, event)]));
   return {
     vaults: [...vaults.values()],
     statements: [
-      ...lookAgain(db, network, dids),
+      ...recheckSplits(db, network, dids),
       ...nameWallets(
         db,
         confirmed.map(({ escrow, event }) => ({
@@ -89,27 +93,27 @@ export async function followWallets(deps: Deps, network: Network, events: readon
       ...new Map(
         strange.map(({ escrow, event, confirmed }) => [
           escrow.did,
-          raiseAlert(db, otherWallet(escrow, event, confirmed)),
+          raiseAlert(db, otherWalletAlert(escrow, event, confirmed)),
         ]),
       ).values(),
     ],
   };
 }
 
-const asksFor = ({ operationalWallet, pendingWallet }: MarketRow, wallet: string): boolean =>
+const asksForWallet = ({ operationalWallet, pendingWallet }: MarketRow, wallet: string): boolean =>
   [operationalWallet, pendingWallet].includes(wallet);
 
-const refOf = ({ did }: EscrowRow, { contract }: WalletSet): VaultRef => ({ did, contract, wallet: true });
+const toVaultRef = ({ did }: EscrowRow, { contract }: WalletSet): VaultRef => ({ did, contract, wallet: true });
 
 /** Takes nothing from the log: the next minute reads what the contract has. */
-const lookAgain = (db: Database, { network }: Pick<Network, "network">, dids: readonly string[]): Statement[] =>
-  doubtOperations(db, splitKey(network, ""), dids, Date.now());
+const recheckSplits = (db: Database, { network }: Pick<Network, "network">, dids: readonly string[]): Statement[] =>
+  recheckOperations(db, toSplitKey(network, ""), dids, Date.now());
 
 /** Reads the splits again whose wallets were set in blocks that a reorg removed. */
-export const takeWalletsBack = (db: Database, network: Network, vaults: readonly VaultRef[]): Statement[] =>
-  lookAgain(db, network, [...new Set(vaults.filter(({ wallet }) => wallet).map(({ did }) => did))]);
+export const undoWallets = (db: Database, network: Network, vaults: readonly VaultRef[]): Statement[] =>
+  recheckSplits(db, network, [...new Set(vaults.filter(({ wallet }) => wallet).map(({ did }) => did))]);
 
-const otherWallet = (
+const otherWalletAlert = (
   { did, network, operationalWallet: registered }: EscrowRow,
   { operationalWallet, confirmedBy, blockNumber, txHash }: WalletSet,
   confirmed: boolean,
@@ -118,10 +122,10 @@ const otherWallet = (
   subject: `${did} on ${network}`,
   message:
     `Since block ${blockNumber} (${txHash}) the contract pays ${operationalWallet}, which no market of this provider requests; the service has ` +
-    `${registered}. ${whoseWord(confirmedBy, confirmed)} The provider's markets wait until they request it, or until the contract has theirs.`,
+    `${registered}. ${describeConfirmation(confirmedBy, confirmed)} The provider's markets wait until they request it, or until the contract has theirs.`,
 });
 
-const whoseWord = (confirmedBy: string | null, confirmed: boolean): string =>
+const describeConfirmation = (confirmedBy: string | null, confirmed: boolean): string =>
   confirmed
     ? `${confirmedBy}, a wallet of the provider, made the change: payments to the new wallet count.`
     : confirmedBy === null

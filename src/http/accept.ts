@@ -21,7 +21,7 @@ export type Offer = { readonly type: string; readonly profile?: string };
  * The offer that the client prefers: by its weight, then an offer that it names before an offer that a wildcard covers, then in the order of the
  * offers. Undefined when it accepts none.
  */
-export function preferredOf<O extends Offer>(accept: string | undefined, offers: readonly O[]): O | undefined {
+export function choosePreferred<O extends Offer>(accept: string | undefined, offers: readonly O[]): O | undefined {
   const ranges = parseAccept(accept ?? "*/*").map(({ type, params, q }) => ({
     type: type.toLowerCase(),
     profile: params["profile"],

@@ -22,7 +22,7 @@ export const entityTagOf = async (text: string): Promise<string> => `"${(await s
 
 /** A JSON view with its entity tag. A caller that sends the current tag gets 304; then the view may be null. */
 export type Tagged = { readonly etag: string; readonly view: unknown; readonly tagged: true };
-export const tagged = (etag: string, view: unknown): Tagged => ({ etag, view, tagged: true });
+export const toTagged = (etag: string, view: unknown): Tagged => ({ etag, view, tagged: true });
 export const isTagged = (value: unknown): value is Tagged =>
   typeof value === "object" && value !== null && "tagged" in value && value.tagged === true;
 

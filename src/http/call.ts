@@ -11,7 +11,7 @@ import { CONFLICT_TRIES, Conflict } from "../core/retry.ts";
 import { type Database, type ReadResults, type Reads, readBatch, readTogether, type Statement } from "../db/batch.ts";
 import { findOutcome, type IdempotencyOwner, type Outcome } from "../db/outcomes.ts";
 import { type HeldLock, RETRY_WAIT_MS, takeLock } from "../objects/locks.ts";
-import { type Idempotency, lockKey, openIdempotency, outcomeStatements } from "./idempotency.ts";
+import { type Idempotency, lockKey, openIdempotency, recordOutcome } from "./idempotency.ts";
 import type { Incoming } from "./incoming.ts";
 import { chargeAccount, chargeAddress, chargeAgent, refuseExhausted } from "./rate-limit.ts";
 import { addsVolume } from "./route.ts";
@@ -38,7 +38,7 @@ export type Credential = {
   /** The offset of the caller's own clock; null in production and for callers without a platform (ACC-9). */
   readonly offsetOf: (who: never) => number | null;
   /** Returns the caller, or throws the refusal. */
-  readonly admit: (who: never, now: number) => Promise<Admitted>;
+  readonly admit: (who: never, now: number) => Promise<Admission>;
   /**
    * The conditions that must still hold when the call writes: its first trip judged them, and another call may have ended them since. A change of an
    * agent, which takes its lock, is guarded by the agent's own row and its principal's status instead (AGT-18, AGT-28).
@@ -58,7 +58,7 @@ export type Quota =
   | { readonly of: "agent"; readonly did: string }
   | { readonly of: "account"; readonly credential: string; readonly accountOf: (who: never) => string | null };
 
-export type Admitted = {
+export type Admission = {
   readonly caller: object | null;
   readonly platformId: string | null;
   /** The refusal of a credential that has ended; a stored outcome may still be answered. */
@@ -80,7 +80,7 @@ export async function openCall(
   handle: Handle,
   admitted?: Credential,
 ): Promise<unknown> {
-  const surface = surfaceOf(entrances, incoming);
+  const surface = chooseSurface(entrances, incoming);
   incoming.context.set("challenge", challengeOf(entrances, incoming));
   const credential = admitted ?? (await checkCredential(entrances[surface], incoming));
   const { deps, background, lockedDid } = incoming;
@@ -113,7 +113,7 @@ export async function openCall(
     charged: admitted !== undefined,
   };
   try {
-    return await attempt(run, handle);
+    return await runAttempts(run, handle);
   } finally {
     unlock();
     if (keyLock) background(keyLock.then((giveBack) => giveBack()).catch(() => undefined));
@@ -121,12 +121,12 @@ export async function openCall(
 }
 
 /** Refuses a caller before a large body is read, so that only admitted callers can fill the memory of an isolate. It costs a trip of its own. */
-export async function admitFirst(
+export async function admitBeforeBody(
   entrances: Entrances,
   incoming: Incoming,
 ): Promise<{ readonly credential: Credential; readonly owner: string }> {
   const { deps, db } = incoming;
-  const entrance = entrances[surfaceOf(entrances, incoming)];
+  const entrance = entrances[chooseSurface(entrances, incoming)];
   incoming.context.set("challenge", challengeOf(entrances, incoming));
   const credential = await checkCredential(entrance, incoming);
   const wall = deps.clock.now();
@@ -142,7 +142,7 @@ export const presentsCredential = (entrances: Entrances, incoming: Incoming): bo
   incoming.context.req.header("cookie") !== undefined ||
   CREDENTIALED.some((surface) => entrances[surface].presents(incoming));
 
-function surfaceOf(entrances: Entrances, incoming: Incoming): Surface {
+function chooseSurface(entrances: Entrances, incoming: Incoming): Surface {
   const allowed = PRECEDENCE.filter((surface) => incoming.route.surfaces.includes(surface));
   const presented = allowed.find((surface) => entrances[surface].presents(incoming));
   const surface = presented ?? allowed.at(-1);
@@ -179,7 +179,7 @@ async function admitCharged(
   { quota, admit }: Credential,
   who: never,
   clock: number,
-): Promise<Admitted> {
+): Promise<Admission> {
   if (quota.of !== "account") return admit(who, clock);
   const judged = await admit(who, clock).catch((thrown: unknown) => ({ thrown }));
   const refusal = "thrown" in judged ? judged.thrown : judged.ended;
@@ -225,13 +225,13 @@ class ReadAgain extends Error {
   }
 }
 
-const refusalOf = ({ incoming: { route, url } }: Run, refusal: ServiceError): ServiceError =>
+const applyRefusalMap = ({ incoming: { route, url } }: Run, refusal: ServiceError): ServiceError =>
   route.mapRefusal?.(refusal, url.searchParams) ?? refusal;
 
-async function attempt(run: Run, handle: Handle): Promise<unknown> {
+async function runAttempts(run: Run, handle: Handle): Promise<unknown> {
   for (let tried = 1; ; tried++) {
     try {
-      return await handle(callOf(run));
+      return await handle(buildCall(run));
     } catch (thrown) {
       if (thrown instanceof Replay) return await replayAnswer(run, thrown.outcome);
       if (thrown instanceof ReadAgain && tried < CONFLICT_TRIES) continue;
@@ -241,13 +241,13 @@ async function attempt(run: Run, handle: Handle): Promise<unknown> {
         continue;
       }
       if (thrown instanceof Conflict)
-        throw refusalOf(run, new ServiceError("service_busy", { headers: { "Retry-After": "1" } }));
+        throw applyRefusalMap(run, new ServiceError("service_busy", { headers: { "Retry-After": "1" } }));
       if (isUnknownToReplica(run, thrown)) {
         run.db = run.incoming.deps.db;
         continue;
       }
       if (!(thrown instanceof ServiceError)) throw thrown;
-      const refusal = refusalOf(run, thrown);
+      const refusal = applyRefusalMap(run, thrown);
       await keepRefusal(run, refusal);
       throw refusal;
     }
@@ -269,7 +269,7 @@ async function waitForTurn({ incoming, locks, platformId }: Run): Promise<void> 
 const isUnknownToReplica = ({ db, incoming }: Run, thrown: unknown): boolean =>
   db !== incoming.deps.db && thrown instanceof ServiceError && thrown.code === "not_found";
 
-function callOf(run: Run): AnyCall {
+function buildCall(run: Run): AnyCall {
   const { incoming, surface, credential, locks } = run;
   const { deps, background, requestId } = incoming;
   const call = {
@@ -281,9 +281,9 @@ function callOf(run: Run): AnyCall {
     requestId,
     contended: run.contended,
     background,
-    read: (reads: Reads, options?: ReadOptions<never>) => firstTrip(run, deps.clock.now(), reads, options),
+    read: (reads: Reads, options?: ReadOptions<never>) => readFirstTrip(run, deps.clock.now(), reads, options),
     commit: (statements: readonly Statement[], view: unknown, owner?: string) =>
-      secondTrip(run, statements, view, owner),
+      commitSecondTrip(run, statements, view, owner),
     unlock: locks.unlock,
     ...credential.parts,
   };
@@ -291,7 +291,7 @@ function callOf(run: Run): AnyCall {
 }
 
 /** Reads the caller, the stored outcome, the clock and the service's own reads in one batch. */
-async function firstTrip<R extends Reads>(run: Run, wall: number, reads: R, options: ReadOptions<never> = {}) {
+async function readFirstTrip<R extends Reads>(run: Run, wall: number, reads: R, options: ReadOptions<never> = {}) {
   const { credential, idempotency, db } = run;
   const platformId = credential.keys?.platformId;
   const own = {
@@ -339,13 +339,18 @@ async function awaitLocks(run: Run): Promise<boolean> {
 }
 
 /** Writes the effect and the outcome for a retry in one batch (IDM-3). */
-async function secondTrip(run: Run, statements: readonly Statement[], view: unknown, owner?: string): Promise<void> {
+async function commitSecondTrip(
+  run: Run,
+  statements: readonly Statement[],
+  view: unknown,
+  owner?: string,
+): Promise<void> {
   const { idempotency, incoming, credential } = run;
   const platformId = run.platformId ?? owner ?? null;
   const { deps, route, background } = incoming;
   const kept =
     idempotency && platformId !== null
-      ? await outcomeStatements(deps.db, idempotency, platformId, route.status, view, deps.clock.now())
+      ? await recordOutcome(deps.db, idempotency, platformId, route.status, view, deps.clock.now())
       : [];
   const guards = incoming.lockedDid === null ? (credential.guards?.(deps.db) ?? []) : [];
   await commitAll(deps, [...guards, ...statements, ...kept], background);

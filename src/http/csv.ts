@@ -21,11 +21,11 @@ export function csvAnswer<T>(
 ): Answer {
   const bytes = new TextEncoder();
   const body = new ReadableStream<Uint8Array>({
-    start: (controller) => controller.enqueue(bytes.encode(lineOf(columns.map(([column]) => column)))),
+    start: (controller) => controller.enqueue(bytes.encode(toCsvLine(columns.map(([column]) => column)))),
     pull: async (controller) => {
       const slice = await slices.next();
       if (slice.done) return controller.close();
-      const lines = slice.value.map((row) => lineOf(columns.map(([, cell]) => cell(row))));
+      const lines = slice.value.map((row) => toCsvLine(columns.map(([, cell]) => cell(row))));
       controller.enqueue(bytes.encode(lines.join("")));
     },
     cancel: async () => void (await slices.return?.()),
@@ -38,7 +38,7 @@ export function csvAnswer<T>(
   return answer(200, headers, body);
 }
 
-const lineOf = (cells: readonly (string | number | null)[]): string => `${cells.map(cellOf).join(",")}\r\n`;
+const toCsvLine = (cells: readonly (string | number | null)[]): string => `${cells.map(toCsvCell).join(",")}\r\n`;
 
 /**
  * Matches the places where a spreadsheet may start a formula: the start of a cell, and after each character that separates cells in some locale.
@@ -46,7 +46,7 @@ const lineOf = (cells: readonly (string | number | null)[]): string => `${cells.
  */
 const FORMULA = /(^|[;,\t\r\n])(?=[ "']*[=+\-@\t\r＝＋－＠])/g;
 
-function cellOf(value: string | number | null): string {
+function toCsvCell(value: string | number | null): string {
   if (value === null) return "";
   if (typeof value === "number") return String(value);
   const text = value.replace(FORMULA, "$1'");

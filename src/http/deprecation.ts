@@ -4,8 +4,8 @@ import type { Deprecation } from "./route.ts";
 
 /** Runs when the route is bound, so a wrong declaration fails at the start instead of in a call. */
 export function deprecationHeaders({ since, sunset, link }: Deprecation): Record<string, string> {
-  const begins = instantOf(since);
-  if (sunset !== undefined && instantOf(sunset) < begins) throw new Error(`the sunset ${sunset} is before ${since}`);
+  const begins = parseInstant(since);
+  if (sunset !== undefined && parseInstant(sunset) < begins) throw new Error(`the sunset ${sunset} is before ${since}`);
   if (link !== undefined && /[<>\s]/.test(link)) throw new Error(`the link ${link} is not a URL`);
   return {
     Deprecation: `@${Math.floor(begins / SECOND_MS)}`,
@@ -15,7 +15,7 @@ export function deprecationHeaders({ since, sunset, link }: Deprecation): Record
 }
 
 /** A date without a time begins at midnight UTC. */
-function instantOf(text: string): number {
+function parseInstant(text: string): number {
   const instant = /^\d{4}-\d{2}-\d{2}(T[\d:.]+Z)?$/.test(text) ? Date.parse(text) : Number.NaN;
   if (Number.isNaN(instant)) throw new Error(`${text} is not an instant`);
   return instant;

@@ -2,5 +2,5 @@
 import { type Deps, depsFor } from "../context.ts";
 import type { AppContext } from "./app-env.ts";
 
-export const depsOf = (context: AppContext): Deps =>
+export const findDeps = (context: AppContext): Deps =>
   context.get("deps") ?? depsFor(context.env, new URL(context.req.url).origin);

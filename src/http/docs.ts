@@ -4,9 +4,9 @@ import type { HonoBase } from "hono/hono-base";
 import { ERRORS } from "../core/errors.ts";
 import { answer, entityTagOf } from "./answer.ts";
 import type { AppEnv } from "./app-env.ts";
-import { unlessKnown } from "./conditional.ts";
-import { depsOf } from "./deps.ts";
-import { openapiDocument } from "./openapi.ts";
+import { toNotModifiedIfKnown } from "./conditional.ts";
+import { findDeps } from "./deps.ts";
+import { buildServedDocument } from "./openapi.ts";
 import { PAGE_FILES } from "./page-files.ts";
 import { jsonResponse } from "./responses.ts";
 
@@ -14,20 +14,20 @@ const DOCUMENT_HEADERS = { "Content-Type": "application/json", "Cache-Control": 
 
 export function bindService(app: HonoBase<AppEnv>): void {
   app.get("/openapi.json", async (context) => {
-    const { issuer, statusPage } = depsOf(context).config;
+    const { issuer, statusPage } = findDeps(context).config;
     const source = { assets: context.env.ASSETS, url: context.req.url };
-    const document = await openapiDocument(source, issuer, statusPage);
+    const document = await buildServedDocument(source, issuer, statusPage);
     const full = answer(200, { ...DOCUMENT_HEADERS, ETag: await entityTagOf(document) }, document);
-    const { status, headers, body } = unlessKnown(full, context.req.header("if-none-match"));
+    const { status, headers, body } = toNotModifiedIfKnown(full, context.req.header("if-none-match"));
     return new Response(body, { status, headers });
   });
   app.get("/healthz", () => jsonResponse(200, { status: "ok" }));
   app.get("/", (context) => context.redirect("/docs"));
-  app.get("/docs", () => docsPage());
+  app.get("/docs", () => renderDocsPage());
   app.get("/docs/", (context) => context.redirect("/docs"));
-  app.get("/docs/start.js", () => docsStart());
+  app.get("/docs/start.js", () => renderDocsStart());
   app.get("/docs/:asset", async (context, next) => {
-    const asset = await docsAsset(context.env.ASSETS, context.req.param("asset"), context.req.url);
+    const asset = await fetchDocsAsset(context.env.ASSETS, context.req.param("asset"), context.req.url);
     return asset ?? next();
   });
   for (const { path, type, text } of PAGE_FILES) {
@@ -36,7 +36,7 @@ export function bindService(app: HonoBase<AppEnv>): void {
 }
 
 /** The targets of a problem's `type` (RFC 9457). */
-function codeList(): string {
+function renderCodeList(): string {
   const entries = Object.entries(ERRORS).map(
     ([code, { status, message }]) => `<dt id="${code}">${status} ${code}</dt><dd>${message}</dd>`,
   );
@@ -56,7 +56,7 @@ const PAGE = `<!doctype html>
 <section>
 <h2>Codes</h2>
 <dl>
-${codeList()}
+${renderCodeList()}
 </dl>
 </section>
 <script src="/docs/swagger-ui-bundle.js"></script>
@@ -79,16 +79,16 @@ export const REFERENCE_SCRIPT = `SwaggerUIBundle({
 
 const POLICY = "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:";
 
-const docsPage = (): Response =>
+const renderDocsPage = (): Response =>
   new Response(PAGE, { headers: { "Content-Type": "text/html; charset=utf-8", "Content-Security-Policy": POLICY } });
 
-const docsStart = (): Response =>
+const renderDocsStart = (): Response =>
   new Response(REFERENCE_SCRIPT, { headers: { "Content-Type": "text/javascript; charset=utf-8" } });
 
 export const DOCS_ASSETS: ReadonlySet<string> = new Set(["swagger-ui.css", "swagger-ui-bundle.js"]);
 
 /** A file of the reference from the Worker's own assets; null for any other name. */
-async function docsAsset(assets: Fetcher, name: string, url: string): Promise<Response | null> {
+async function fetchDocsAsset(assets: Fetcher, name: string, url: string): Promise<Response | null> {
   if (!DOCS_ASSETS.has(name)) return null;
   const stored = await assets.fetch(new URL(`/${name}`, url));
   // Copied, because the headers of a fetched response are immutable.

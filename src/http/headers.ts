@@ -2,14 +2,14 @@
 // HTTP-38).
 import { toIso } from "../core/clock.ts";
 import type { AppContext } from "./app-env.ts";
-import { depsOf } from "./deps.ts";
+import { findDeps } from "./deps.ts";
 import { isOpenToAnyOrigin } from "./methods.ts";
 import { rateHeaders } from "./rate-limit.ts";
 import type { Route } from "./route.ts";
 
 const EXPOSED = ["ETag", "Request-Id", "RateLimit", "RateLimit-Policy", "Retry-After", "Link"];
 
-export function decorate(context: AppContext, routes: readonly Route[]): void {
+export function setCommonHeaders(context: AppContext, routes: readonly Route[]): void {
   const { headers } = context.res;
   headers.set("Request-Id", context.get("requestId"));
   headers.set("X-Content-Type-Options", "nosniff");
@@ -23,7 +23,7 @@ export function decorate(context: AppContext, routes: readonly Route[]): void {
   for (const [name, value] of Object.entries(deprecation)) headers.append(name, value);
   const offset = context.get("sandboxOffset") ?? 0;
   if (offset > 0 && !headers.has("Service-Clock"))
-    headers.set("Service-Clock", toIso(depsOf(context).clock.now() + offset));
+    headers.set("Service-Clock", toIso(findDeps(context).clock.now() + offset));
   if (isOpenToAnyOrigin(routes, context.req.method, context.req.path)) {
     headers.set("Access-Control-Allow-Origin", "*");
     headers.set("Access-Control-Expose-Headers", [...new Set([...EXPOSED, ...Object.keys(deprecation)])].join(", "));

@@ -64,7 +64,7 @@ export async function lockKey(env: Env, idempotency: Idempotency): Promise<() =>
   return () => stub.end(requestKey, begun.token);
 }
 
-export async function outcomeStatements(
+export async function recordOutcome(
   db: Database,
   idempotency: Idempotency,
   platformId: string,
@@ -74,7 +74,7 @@ export async function outcomeStatements(
 ): Promise<Statement[]> {
   const { requestKey, bodyHash, sealed } = idempotency;
   const plain = JSON.stringify(view ?? null);
-  const body = sealed ? await seal(await sealingKey(idempotency), plain, requestKey) : plain;
+  const body = sealed ? await seal(await deriveOutcomeKey(idempotency), plain, requestKey) : plain;
   const expiresAt = now + IDEMPOTENCY_WINDOW_HOURS * HOUR_MS;
   return insertOutcome(db, { platformId, requestKey, bodyHash, status, body, sealed, expiresAt }, now);
 }
@@ -86,7 +86,7 @@ export async function replayOutcome(
 ): Promise<{ status: number; body: unknown }> {
   if (outcome.bodyHash !== idempotency.bodyHash) throw new ServiceError("idempotency_key_reused");
   const body = outcome.sealed
-    ? await unseal(await sealingKey(idempotency), outcome.body, idempotency.requestKey)
+    ? await unseal(await deriveOutcomeKey(idempotency), outcome.body, idempotency.requestKey)
     : outcome.body;
   // Another credential of the same platform cannot open it: the answer is sealed for the credential that made the call (IDM-8).
   if (body === undefined) {
@@ -96,5 +96,5 @@ export async function replayOutcome(
   return { status: outcome.status, body: JSON.parse(body) as unknown };
 }
 
-const sealingKey = ({ secret, key }: Idempotency): Promise<CryptoKey> =>
+const deriveOutcomeKey = ({ secret, key }: Idempotency): Promise<CryptoKey> =>
   deriveSealingKey(secret, key, "idempotent-replay/v1");

@@ -22,11 +22,11 @@ export async function readBody(
   // A client that has sent little fills little memory, whatever length it declared; later, a body of a declared length is in memory once.
   let body = new Uint8Array(Math.min(declared || 0, FIRST_BYTES));
   let size = 0;
-  for await (const chunk of inTime(request.body, seconds)) {
+  for await (const chunk of readInTime(request.body, seconds)) {
     const needed = size + chunk.byteLength;
     if (needed > maxBytes) throw tooLarge();
     if (needed > body.length)
-      body = enlarged(body, needed <= declared ? declared : Math.min(maxBytes, Math.max(needed, 2 * body.length)));
+      body = enlarge(body, needed <= declared ? declared : Math.min(maxBytes, Math.max(needed, 2 * body.length)));
     body.set(chunk, size);
     size = needed;
   }
@@ -36,17 +36,17 @@ export async function readBody(
 const FIRST_BYTES = 64 * 1024;
 
 /** Bounds the time of a body, because a slow client holds resources that others wait for. */
-async function* inTime(body: ReadableStream<Uint8Array>, seconds: number): AsyncGenerator<Uint8Array> {
+async function* readInTime(body: ReadableStream<Uint8Array>, seconds: number): AsyncGenerator<Uint8Array> {
   const reader = body.getReader();
   let timer: ReturnType<typeof setTimeout> | undefined;
   const late = new Promise<never>((_resolve, reject) => {
     // Creates the error only when the time is over, because its stack trace is expensive.
-    const refuse = () => reject(unreadable(`The body did not arrive within ${seconds} seconds.`));
+    const refuse = () => reject(unreadableBody(`The body did not arrive within ${seconds} seconds.`));
     timer = setTimeout(refuse, seconds * SECOND_MS);
   });
   try {
     for (;;) {
-      const { done, value } = await Promise.race([reader.read().catch(brokenOff), late]);
+      const { done, value } = await Promise.race([reader.read().catch(throwBrokenOff), late]);
       if (done) return;
       yield value;
     }
@@ -57,37 +57,37 @@ async function* inTime(body: ReadableStream<Uint8Array>, seconds: number): Async
 }
 
 /** The client is gone, which is not a failure of the service. */
-function brokenOff(): never {
-  throw unreadable("The body is incomplete.");
+function throwBrokenOff(): never {
+  throw unreadableBody("The body is incomplete.");
 }
 
-function enlarged(bytes: Uint8Array, length: number): Uint8Array<ArrayBuffer> {
+function enlarge(bytes: Uint8Array, length: number): Uint8Array<ArrayBuffer> {
   const larger = new Uint8Array(length);
   larger.set(bytes);
   return larger;
 }
 
-const tooLarge = () =>
+const bodyTooLarge = () =>
   new ServiceError("payload_too_large", { detail: { max_bytes: JSON_BODY_MAX_BYTES, max_depth: JSON_DEPTH_MAX } });
 
-const JSON_LIMIT: BodyLimit = { maxBytes: JSON_BODY_MAX_BYTES, tooLarge, seconds: 15 };
+const JSON_LIMIT: BodyLimit = { maxBytes: JSON_BODY_MAX_BYTES, tooLarge: bodyTooLarge, seconds: 15 };
 
-const unreadable = (message: string) => new ServiceError("invalid_request", { message });
+const unreadableBody = (message: string) => new ServiceError("invalid_request", { message });
 
 /** `identity`: equal for two bodies if their values are equal; a number and a string differ (IDM-4). */
 export type ParsedJson = { readonly body: unknown; readonly identity: unknown };
 
 /** `money`: the paths at which a number is read by its digits. */
 export function parseJson(bytes: Uint8Array, contentType: string | null, money: readonly Path[]): ParsedJson {
-  if (bytes.byteLength === 0) throw unreadable("A JSON body is required.");
+  if (bytes.byteLength === 0) throw unreadableBody("A JSON body is required.");
   if (!/^application\/(?:[\w.-]+\+)?json\s*(?:;|$)/i.test(contentType ?? "")) {
-    throw unreadable("The body must be sent as Content-Type: application/json.");
+    throw unreadableBody("The body must be sent as Content-Type: application/json.");
   }
   let text: string;
   try {
     text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
   } catch {
-    throw unreadable("The body is not UTF-8.");
+    throw unreadableBody("The body is not UTF-8.");
   }
   checkShape(text);
   try {
@@ -96,16 +96,16 @@ export function parseJson(bytes: Uint8Array, contentType: string | null, money: 
     if (thrown instanceof ServiceError) throw thrown;
     // Repeats only the position from the parser's message, because the rest quotes the body.
     const place = thrown instanceof Error ? /line \d+ column \d+/.exec(thrown.message)?.[0] : undefined;
-    throw unreadable(place ? `The body is not valid JSON: see ${place}.` : "The body is not valid JSON.");
+    throw unreadableBody(place ? `The body is not valid JSON: see ${place}.` : "The body is not valid JSON.");
   }
 }
 
 /** Accepts no body or an empty object, which some clients always send. A byte order mark is neither. */
-export function emptyBody(raw: Uint8Array): undefined {
+export function requireEmptyBody(raw: Uint8Array): undefined {
   if (raw.byteLength === 0) return undefined;
   const text = new TextDecoder("utf-8", { fatal: false, ignoreBOM: true }).decode(raw);
   if (/^[ \t\r\n]*(?:\{[ \t\r\n]*\}[ \t\r\n]*)?$/.test(text)) return undefined;
-  throw unreadable("This call takes no body.");
+  throw unreadableBody("This call takes no body.");
 }
 
 type Source = { source?: string };
@@ -122,7 +122,7 @@ function parseNumbers(text: string, money: readonly Path[]): ParsedJson {
     text,
     function receive(this: unknown, key: string, value: unknown, context?: Source) {
       if (!key.isWellFormed() || (typeof value === "string" && !value.isWellFormed()))
-        throw unreadable("The body contains half a surrogate pair.");
+        throw unreadableBody("The body contains half a surrogate pair.");
       if (typeof value !== "number") return value;
       const { source = String(value) } = context ?? {};
       if (names.has(key)) sources.set(this, (sources.get(this) ?? new Map<string, string>()).set(key, source));
@@ -132,7 +132,7 @@ function parseNumbers(text: string, money: readonly Path[]): ParsedJson {
   );
   const numbers = writeMoneyAsText(body, money, sources);
   for (const ofHolder of sources.values()) for (const source of ofHolder.values()) isKept &&= isDouble(source);
-  if (!isKept) throw unreadable("The body contains a number that is too large or has too many digits.");
+  if (!isKept) throw unreadableBody("The body contains a number that is too large or has too many digits.");
   return { body, identity: numbers.length === 0 ? body : { body, numbers } };
 }
 
@@ -143,11 +143,11 @@ function checkShape(text: string): void {
     const char = text[i];
     if (char === "{" || char === "[") {
       open.push(char === "{" ? new Set() : null);
-      if (open.length > JSON_DEPTH_MAX) throw tooLarge();
+      if (open.length > JSON_DEPTH_MAX) throw bodyTooLarge();
     } else if (char === "}" || char === "]") {
       open.pop();
     } else if (char === '"') {
-      const end = stringEnd(text, i);
+      const end = findStringEnd(text, i);
       const keys = open.at(-1);
       if (keys && colonFollows(text, end + 1)) refuseDuplicate(keys, text.slice(i, end + 1));
       i = end;
@@ -161,12 +161,12 @@ function colonFollows(text: string, from: number): boolean {
   return text[at] === ":";
 }
 
-function stringEnd(text: string, start: number): number {
+function findStringEnd(text: string, start: number): number {
   for (let i = start + 1; i < text.length; i++) {
     if (text[i] === "\\") i++;
     else if (text[i] === '"') return i;
   }
-  throw unreadable("The body is not valid JSON.");
+  throw unreadableBody("The body is not valid JSON.");
 }
 
 function refuseDuplicate(keys: Set<string>, literal: string): void {
@@ -174,8 +174,8 @@ function refuseDuplicate(keys: Set<string>, literal: string): void {
   try {
     key = JSON.parse(literal) as string;
   } catch {
-    throw unreadable("The body is not valid JSON.");
+    throw unreadableBody("The body is not valid JSON.");
   }
-  if (keys.has(key)) throw unreadable(`An object in the body has the key ${literal.slice(0, 100)} twice.`);
+  if (keys.has(key)) throw unreadableBody(`An object in the body has the key ${literal.slice(0, 100)} twice.`);
   keys.add(key);
 }

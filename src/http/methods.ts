@@ -8,14 +8,14 @@ type PathRule = { readonly pattern: RegExp; readonly methods: readonly string[];
 
 const DOCS = ["/docs", "/docs/", "/docs/start.js", ...[...DOCS_ASSETS].map((asset) => `/docs/${asset}`)];
 const FILES = PAGE_FILES.map(({ path }) => path);
-const OWN: readonly PathRule[] = ["/", "/openapi.json", "/healthz", ...DOCS, ...FILES].map((path) => ({
+const NON_ROUTE_RULES: readonly PathRule[] = ["/", "/openapi.json", "/healthz", ...DOCS, ...FILES].map((path) => ({
   pattern: new RegExp(`^${path.replaceAll(".", "\\.")}$`),
   methods: ["GET", "HEAD"],
   cors: path === "/openapi.json" || path === "/healthz",
 }));
 
-const rulesOf = memoizeBy((routes: readonly Route[]): readonly PathRule[] => [
-  ...OWN,
+const toPathRules = memoizeBy((routes: readonly Route[]): readonly PathRule[] => [
+  ...NON_ROUTE_RULES,
   ...routes.map(({ path, method, cors, effects, rest }) => ({
     pattern: new RegExp(
       `^${path.replace(/[.]/g, "\\.").replace(/\{(\w+)\}/g, (_, name: string) => (rest ? ".*" : idPattern(name)))}$`,
@@ -31,9 +31,9 @@ function idPattern(parameter: string): string {
   return parameter.endsWith("_id") && parameter !== "attestation_id" ? "[a-z]{3}_[^/]+" : "[^/]+";
 }
 
-export const methodsOf = (routes: readonly Route[], path: string): string[] => [
+export const findMethods = (routes: readonly Route[], path: string): string[] => [
   ...new Set(
-    rulesOf(routes)
+    toPathRules(routes)
       .filter((rule) => rule.pattern.test(path))
       .flatMap((rule) => rule.methods),
   ),
@@ -41,10 +41,10 @@ export const methodsOf = (routes: readonly Route[], path: string): string[] => [
 
 /** True when any origin may read the answer. */
 export const isOpenToAnyOrigin = (routes: readonly Route[], method: string, path: string): boolean =>
-  rulesOf(routes).some((rule) => rule.cors && rule.pattern.test(path) && rule.methods.includes(method));
+  toPathRules(routes).some((rule) => rule.cors && rule.pattern.test(path) && rule.methods.includes(method));
 
 /** Answers a browser's preflight for paths that any origin may use; null for other paths. */
-export function preflight(
+export function answerPreflight(
   routes: readonly Route[],
   method: string,
   path: string,

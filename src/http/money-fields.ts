@@ -2,22 +2,22 @@
 // them.
 import * as z from "zod";
 import { memoizeBy } from "../core/memo.ts";
-import { plainAmount } from "../core/money.ts";
+import { toPlainAmount } from "../core/money.ts";
 
 export type Path = readonly string[];
 
 /** The paths at which a schema has money: text that may be sent as a number. Lists contain no money. */
-export const moneyPathsOf = memoizeBy(moneyPaths);
+export const findMoneyPaths = memoizeBy(collectMoneyPaths);
 
-function moneyPaths(schema: z.ZodType): Path[] {
+function collectMoneyPaths(schema: z.ZodType): Path[] {
   if (Array.isArray(z.globalRegistry.get(schema)?.["type"])) return [[]];
   if (schema instanceof z.ZodOptional || schema instanceof z.ZodNullable || schema instanceof z.ZodDefault)
-    return moneyPaths(schema.unwrap() as z.ZodType);
-  if (schema instanceof z.ZodPipe) return moneyPaths(schema.in as z.ZodType);
-  if (schema instanceof z.ZodUnion) return schema.options.flatMap((option) => moneyPaths(option as z.ZodType));
+    return collectMoneyPaths(schema.unwrap() as z.ZodType);
+  if (schema instanceof z.ZodPipe) return collectMoneyPaths(schema.in as z.ZodType);
+  if (schema instanceof z.ZodUnion) return schema.options.flatMap((option) => collectMoneyPaths(option as z.ZodType));
   if (!(schema instanceof z.ZodObject)) return [];
   return Object.entries(schema.shape as Record<string, z.ZodType>).flatMap(([name, field]) =>
-    moneyPaths(field).map((path) => [name, ...path]),
+    collectMoneyPaths(field).map((path) => [name, ...path]),
   );
 }
 
@@ -31,11 +31,11 @@ export type NumberSources = Map<unknown, Map<string, string>>;
 export function writeMoneyAsText(body: unknown, paths: readonly Path[], sources: NumberSources): Path[] {
   return paths.filter((path) => {
     const name = path.at(-1) ?? "";
-    const holder = holderAt(body, path);
+    const holder = findMoneyHolder(body, path);
     const ofHolder = sources.get(holder);
     const source = ofHolder?.get(name);
     if (holder === null || source === undefined) return false;
-    holder[name] = plainAmount(source) ?? source;
+    holder[name] = toPlainAmount(source) ?? source;
     ofHolder?.delete(name);
     return true;
   });
@@ -43,7 +43,7 @@ export function writeMoneyAsText(body: unknown, paths: readonly Path[], sources:
 
 type Holder = Record<string, unknown>;
 
-function holderAt(body: unknown, path: Path): Holder | null {
+function findMoneyHolder(body: unknown, path: Path): Holder | null {
   let holder = body;
   for (const name of path.slice(0, -1)) holder = isHolder(holder) && Object.hasOwn(holder, name) ? holder[name] : null;
   return isHolder(holder) ? holder : null;

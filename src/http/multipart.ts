@@ -16,32 +16,32 @@ export type Part = {
   readonly bytes: Bytes;
 };
 
-const broken = (message: string) => new ServiceError("invalid_request", { message });
+const brokenForm = (message: string) => new ServiceError("invalid_request", { message });
 
 // ---- The values of a form ------------------------------------------------------------------------------------------------
 
 /** The parts as one object: fields are texts, files are UploadedFile. A repeated name is a fault of that name. */
-export async function formObject(
+export async function toFormObject(
   parts: readonly Part[],
 ): Promise<{ raw: Readonly<Record<string, unknown>>; repeated: FieldError[] }> {
   const raw = Object.create(null) as Record<string, unknown>;
   const repeated = new Set<string>();
   for (const { name, fileName, bytes } of parts) {
     if (name in raw) repeated.add(name);
-    else raw[name] = fileName === null ? textOf(bytes) : await toUploadedFile(fileName, bytes);
+    else raw[name] = fileName === null ? decodeText(bytes) : await toUploadedFile(fileName, bytes);
   }
   const message = "The part is sent more than once.";
   return { raw, repeated: [...repeated].map((name) => fieldError(name, "invalid_value", message)) };
 }
 
-function textOf(bytes: Bytes): string {
+function decodeText(bytes: Bytes): string {
   const text = decodeUtf8(bytes);
-  if (text === undefined) throw broken("A field of the form is not UTF-8.");
+  if (text === undefined) throw brokenForm("A field of the form is not UTF-8.");
   return text;
 }
 
 /** Equal for two transmissions of one form: a file counts by its name and its digest, and the boundary is ignored. */
-export const identityOf = (form: Readonly<Record<string, unknown>>): Record<string, unknown> =>
+export const toFormIdentity = (form: Readonly<Record<string, unknown>>): Record<string, unknown> =>
   Object.fromEntries(
     Object.entries(form).map(([name, value]) => [
       name,
@@ -55,25 +55,26 @@ const [CR, LF, DASH, SPACE, TAB] = [13, 10, 45, 32, 9];
 
 /** @throws ServiceError `invalid_request` for a body that is not a complete form */
 export function parseMultipart(body: Bytes, contentType: string | null): Part[] {
-  const delimiter = new TextEncoder().encode(`--${boundaryOf(contentType)}`);
+  const delimiter = new TextEncoder().encode(`--${parseBoundary(contentType)}`);
   const parts: Part[] = [];
   // A line break before the first boundary belongs to no part.
   let at = body[0] === CR && body[1] === LF ? 2 : 0;
-  if (!startsWith(body, delimiter, at)) throw broken("The body does not begin with the boundary of its Content-Type.");
+  if (!startsWith(body, delimiter, at))
+    throw brokenForm("The body does not begin with the boundary of its Content-Type.");
   at += delimiter.length;
   while (true) {
     if (body[at] === DASH && body[at + 1] === DASH) break;
-    if (parts.length === PARTS_MAX) throw broken(`The form has more than ${PARTS_MAX} parts.`);
-    const start = lineEnd(body, at);
-    if (start === null) throw broken("A boundary is not followed by a line break.");
-    const end = nextDelimiter(body, delimiter, start - 2);
-    if (end === null) throw broken("The body ends before its last boundary.");
-    parts.push(partOf(body, start, end));
+    if (parts.length === PARTS_MAX) throw brokenForm(`The form has more than ${PARTS_MAX} parts.`);
+    const start = findLineEnd(body, at);
+    if (start === null) throw brokenForm("A boundary is not followed by a line break.");
+    const end = findNextDelimiter(body, delimiter, start - 2);
+    if (end === null) throw brokenForm("The body ends before its last boundary.");
+    parts.push(parsePartBytes(body, start, end));
     at = end + 2 + delimiter.length;
   }
   const rest = body.length - (at + 2);
   if (rest !== 0 && !(rest === 2 && body[at + 2] === CR && body[at + 3] === LF)) {
-    throw broken("The body goes on after its last boundary.");
+    throw brokenForm("The body goes on after its last boundary.");
   }
   return parts;
 }
@@ -84,7 +85,7 @@ function startsWith(body: Bytes, delimiter: Uint8Array, at: number): boolean {
 }
 
 /** The start of the next line if the rest of this line is white space, else null. */
-function lineEnd(body: Bytes, from: number): number | null {
+function findLineEnd(body: Bytes, from: number): number | null {
   let at = from;
   while (body[at] === SPACE || body[at] === TAB) at++;
   return body[at] === CR && body[at + 1] === LF ? at + 2 : null;
@@ -93,54 +94,55 @@ function lineEnd(body: Bytes, from: number): number | null {
 /**
  * The line break before the next boundary. A boundary contains no line break, so no byte is compared twice: the time grows linearly with the length.
  */
-function nextDelimiter(body: Bytes, delimiter: Uint8Array, from: number): number | null {
+function findNextDelimiter(body: Bytes, delimiter: Uint8Array, from: number): number | null {
   for (let at = from; at + 2 + delimiter.length <= body.length; at++) {
     if (body[at] !== CR || body[at + 1] !== LF || !startsWith(body, delimiter, at + 2)) continue;
     const after = at + 2 + delimiter.length;
     const isLast = body[after] === DASH && body[after + 1] === DASH;
-    if (isLast || lineEnd(body, after) !== null) return at;
+    if (isLast || findLineEnd(body, after) !== null) return at;
   }
   return null;
 }
 
 /** `start` is the first byte after the boundary's line, `end` the line break before the next boundary. */
-function partOf(body: Bytes, start: number, end: number): Part {
+function parsePartBytes(body: Bytes, start: number, end: number): Part {
   // A part without content ends where its headers do.
   const last = Math.min(end, start + HEADERS_MAX_BYTES);
   for (let at = start; at <= last; at++) {
     if (body[at] !== CR || body[at + 1] !== LF || body[at + 2] !== CR || body[at + 3] !== LF) continue;
     const headers = decodeUtf8(body.subarray(start, at));
-    if (headers === undefined) throw broken("The headers of a part are not UTF-8.");
-    return { ...namesIn(headers), bytes: body.subarray(Math.min(at + 4, end), end) };
+    if (headers === undefined) throw brokenForm("The headers of a part are not UTF-8.");
+    return { ...parsePartNames(headers), bytes: body.subarray(Math.min(at + 4, end), end) };
   }
-  throw broken("The headers of a part have no end.");
+  throw brokenForm("The headers of a part have no end.");
 }
 
 // ---- Headers -------------------------------------------------------------------------------------------------------------
 
-function boundaryOf(contentType: string | null): string {
+function parseBoundary(contentType: string | null): string {
   const [, rest] = /^\s*multipart\/form-data(.*)$/is.exec(contentType ?? "") ?? [];
-  if (rest === undefined) throw broken("The body must be sent as Content-Type: multipart/form-data.");
-  const boundary = parametersIn(rest).get("boundary") ?? "";
+  if (rest === undefined) throw brokenForm("The body must be sent as Content-Type: multipart/form-data.");
+  const boundary = parseParameters(rest).get("boundary") ?? "";
   if (!/^[\w'()+,./:=? -]{0,69}[\w'()+,./:=?-]$/.test(boundary)) {
-    throw broken("The Content-Type has no boundary, or one that RFC 2046 does not allow.");
+    throw brokenForm("The Content-Type has no boundary, or one that RFC 2046 does not allow.");
   }
   return boundary;
 }
 
-function namesIn(headers: string): Pick<Part, "name" | "fileName"> {
+function parsePartNames(headers: string): Pick<Part, "name" | "fileName"> {
   const lines = headers.split("\r\n").map((line) => /^([\w-]+):(.*)$/s.exec(line));
   const of = (wanted: string) => lines.filter((line) => line?.[1]?.toLowerCase() === wanted).map((line) => line?.[2]);
   const [disposition, ...others] = of("content-disposition");
   const [, rest] = /^[ \t]*form-data(.*)$/is.exec(disposition ?? "") ?? [];
   if (lines.includes(null) || rest === undefined || others.length > 0) {
-    throw broken("Each part needs one Content-Disposition: form-data.");
+    throw brokenForm("Each part needs one Content-Disposition: form-data.");
   }
   const encoding = of("content-transfer-encoding")[0]?.trim().toLowerCase() ?? "binary";
-  if (!["7bit", "8bit", "binary"].includes(encoding)) throw broken("A part is encoded; send its bytes as they are.");
-  const parameters = parametersIn(rest);
+  if (!["7bit", "8bit", "binary"].includes(encoding))
+    throw brokenForm("A part is encoded; send its bytes as they are.");
+  const parameters = parseParameters(rest);
   const name = unescapeForm(parameters.get("name") ?? "");
-  if (name === "") throw broken("A part has no name.");
+  if (name === "") throw brokenForm("A part has no name.");
   const extended = parameters.get("filename*");
   const plain = parameters.get("filename");
   const fileName = extended === undefined ? plain && unescapeForm(plain) : decodeExtended(extended);
@@ -151,21 +153,21 @@ function namesIn(headers: string): Pick<Part, "name" | "fileName"> {
 const PARAMETER = /\s*;\s*([^\s=;"]+)=(?:"((?:[^"\\]|\\.)*)"(?=\s*(?:;|$))|"([^"]*\\)"(?=\s*(?:;|$))|([^\s;"]+))/sy;
 
 /** Reads `; name=value; other="another value"`. */
-function parametersIn(text: string): Map<string, string> {
+function parseParameters(text: string): Map<string, string> {
   const parameters = new Map<string, string>();
   PARAMETER.lastIndex = 0;
   let read = 0;
   for (let found = PARAMETER.exec(text); found; found = PARAMETER.exec(text)) {
     const [, name = "", quoted, literal, bare = ""] = found;
     const key = name.toLowerCase();
-    if (parameters.has(key)) throw broken("A header names a parameter twice.");
+    if (parameters.has(key)) throw brokenForm("A header names a parameter twice.");
     // Other backslashes are literal: some clients send the path of a file without escaping it.
     parameters.set(key, quoted?.replace(/\\(["\\])/g, "$1") ?? literal ?? bare);
     read = PARAMETER.lastIndex;
   }
   // Uses no expression, because one that allows white space on both sides takes quadratic time.
   const rest = text.slice(read).trim();
-  if (rest !== "" && rest !== ";") throw broken("The parameters of a header cannot be read.");
+  if (rest !== "" && rest !== ";") throw brokenForm("The parameters of a header cannot be read.");
   return parameters;
 }
 
@@ -181,5 +183,5 @@ function decodeExtended(text: string): string {
   } catch {
     // Falls through to the refusal: the bytes are not UTF-8.
   }
-  throw broken("A file name in `filename*` is not UTF-8 in percent-encoding.");
+  throw brokenForm("A file name in `filename*` is not UTF-8 in percent-encoding.");
 }

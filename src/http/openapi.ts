@@ -4,15 +4,15 @@
 /** The service's own address in the printed document. */
 const SERVER_PLACEHOLDER = "https://issuer.example";
 
-let printed: string | undefined;
+let printedDocument: string | undefined;
 
-export async function openapiDocument(
+export async function buildServedDocument(
   { assets, url }: { readonly assets: Fetcher; readonly url: string },
   issuer: string,
   statusPage: string | null,
 ): Promise<string> {
-  printed ??= await readPrinted(assets, url);
-  const document = printed.replace(JSON.stringify(SERVER_PLACEHOLDER), () => JSON.stringify(issuer));
+  printedDocument ??= await readPrinted(assets, url);
+  const document = printedDocument.replace(JSON.stringify(SERVER_PLACEHOLDER), () => JSON.stringify(issuer));
   if (statusPage === null) return document;
   const externalDocs = { description: "Incidents and maintenance of this service.", url: statusPage };
   return document.replace("{", () => `{"externalDocs":${JSON.stringify(externalDocs)},`);

@@ -2,7 +2,7 @@
 // headers show the counts of this isolate, so `r` is an upper bound.
 
 import type { Deps, Env } from "../context.ts";
-import { clientNetwork } from "../core/client-network.ts";
+import { toClientNetwork } from "../core/client-network.ts";
 import { ServiceError } from "../core/errors.ts";
 import { SECOND_MS } from "../core/limits.ts";
 import { memoizeBy } from "../core/memo.ts";
@@ -14,10 +14,10 @@ type Policy = "credential" | "address";
 const windowsOf = memoizeBy((_env: Env) => new Map<string, Window>());
 /** The account that each credential was charged to in this isolate. */
 const accountsOf = memoizeBy((_env: Env) => new Map<string, string>());
-const KEPT = 10_000;
+const MAX_REMEMBERED = 10_000;
 
-function keep<T>(map: Map<string, T>, key: string, value: T): void {
-  if (map.size > KEPT) map.clear();
+function rememberInMap<T>(map: Map<string, T>, key: string, value: T): void {
+  if (map.size > MAX_REMEMBERED) map.clear();
   map.set(key, value);
 }
 
@@ -26,13 +26,13 @@ export const chargeAgent = (context: AppContext, deps: Deps, did: string): Promi
 
 /** Charges an account in an environment, and remembers that the credential belongs to it. */
 export function chargeAccount(context: AppContext, deps: Deps, credential: string, account: string): Promise<void> {
-  keep(accountsOf(deps.env), credential, account);
+  rememberInMap(accountsOf(deps.env), credential, account);
   return charge(context, deps, "credential", account);
 }
 
 /** Charges the client's address: public routes, and calls with an unusable credential. */
 export const chargeAddress = (context: AppContext, deps: Deps): Promise<void> =>
-  charge(context, deps, "address", clientNetwork(clientAddress(context)));
+  charge(context, deps, "address", toClientNetwork(clientAddress(context)));
 
 /**
  * Refuses a credential whose account this isolate knows as exhausted, before the trip that would find its owner.
@@ -40,9 +40,9 @@ export const chargeAddress = (context: AppContext, deps: Deps): Promise<void> =>
  */
 export function refuseExhausted(context: AppContext, deps: Deps, credential: string): void {
   const account = accountsOf(deps.env).get(credential);
-  const state = stateOf(deps, "credential", account === undefined ? 0 : usedNow(deps, "credential", account));
+  const state = toRateState(deps, "credential", account === undefined ? 0 : readUsed(deps, "credential", account));
   context.set("rate", state);
-  if (state.remaining <= 0) refuse(state);
+  if (state.remaining <= 0) refuseRateLimited(state);
 }
 
 /** Cloudflare sets the header; a local server has none. */
@@ -52,43 +52,43 @@ const quotaOf = ({ config: { rate } }: Deps, policy: Policy): number =>
   policy === "credential" ? rate.credentialQuota : rate.addressQuota;
 
 async function charge(context: AppContext, deps: Deps, policy: Policy, key: string): Promise<void> {
-  const used = usedNow(deps, policy, key) + 1;
+  const used = readUsed(deps, policy, key) + 1;
   setUsed(deps, policy, key, used);
-  const state = stateOf(deps, policy, used);
+  const state = toRateState(deps, policy, used);
   context.set("rate", state);
   const limiter = policy === "credential" ? deps.env.RATE_CREDENTIAL : deps.env.RATE_ADDRESS;
   const { success } = await limiter.limit({ key });
   if (success && state.remaining >= 0) return;
   // Cloudflare counts the calls of other isolates too.
   if (!success) setUsed(deps, policy, key, Math.max(used, quotaOf(deps, policy)));
-  refuse(state);
+  refuseRateLimited(state);
 }
 
-function refuse(state: RateState): never {
+function refuseRateLimited(state: RateState): never {
   state.remaining = 0;
   throw new ServiceError("rate_limited", { headers: { "Retry-After": String(state.resetSeconds) } });
 }
 
 /** The present window, in real time, without the offset of a sandbox's clock (ACC-9). */
-function windowNow({ clock, config }: Deps) {
+function computeWindow({ clock, config }: Deps) {
   const span = config.rate.windowSeconds * SECOND_MS;
   const now = clock.now();
   const start = now - (now % span);
   return { start, resetSeconds: Math.ceil((start + span - now) / SECOND_MS) };
 }
 
-function usedNow(deps: Deps, policy: Policy, key: string): number {
+function readUsed(deps: Deps, policy: Policy, key: string): number {
   const window = windowsOf(deps.env).get(`${policy}:${key}`);
-  return window?.start === windowNow(deps).start ? window.used : 0;
+  return window?.start === computeWindow(deps).start ? window.used : 0;
 }
 
 const setUsed = (deps: Deps, policy: Policy, key: string, used: number): void =>
-  keep(windowsOf(deps.env), `${policy}:${key}`, { start: windowNow(deps).start, used });
+  rememberInMap(windowsOf(deps.env), `${policy}:${key}`, { start: computeWindow(deps).start, used });
 
-function stateOf(deps: Deps, policy: Policy, used: number): RateState {
+function toRateState(deps: Deps, policy: Policy, used: number): RateState {
   const quota = quotaOf(deps, policy);
   const { windowSeconds } = deps.config.rate;
-  return { policy, quota, windowSeconds, remaining: quota - used, resetSeconds: windowNow(deps).resetSeconds };
+  return { policy, quota, windowSeconds, remaining: quota - used, resetSeconds: computeWindow(deps).resetSeconds };
 }
 
 export function rateHeaders(state: RateState): Record<string, string> {

@@ -37,9 +37,9 @@ export function errorEnvelope(error: ServiceError, requestId: string): ErrorEnve
 
 /** Answers every failure. A ServiceError is answered as it is; anything else is logged and answered as 500 (HTTP-22). */
 export function errorResponse(thrown: unknown, requestId: string, context: AppContext): Response {
-  const error = thrown instanceof ServiceError ? thrown : unexpected(thrown, requestId);
+  const error = thrown instanceof ServiceError ? thrown : toInternalError(thrown, requestId);
   if (error.extra.reason) {
-    const said = line("refused", requestId, { code: error.code, reason: error.extra.reason });
+    const said = toLogLine("refused", requestId, { code: error.code, reason: error.extra.reason });
     // A caller's mistake is not an error of the service.
     if (error.status < 500) console.info(said);
     else console.error(said);
@@ -74,15 +74,15 @@ function toProblem({ code, message, status, request_id, field_errors, detail, ty
   };
 }
 
-function unexpected(thrown: unknown, requestId: string): ServiceError {
+function toInternalError(thrown: unknown, requestId: string): ServiceError {
   const cause =
     thrown instanceof Error
       ? { name: thrown.name, message: thrown.message, stack: thrown.stack }
       : { thrown: typeof thrown };
-  console.error(line("failed", requestId, cause));
+  console.error(toLogLine("failed", requestId, cause));
   return new ServiceError("internal_error", { message: ERRORS.internal_error.message });
 }
 
 /** One structured line of the log. Callers pass reasons and names, never bodies, headers or keys. */
-const line = (event: string, requestId: string, fields: Record<string, unknown>): string =>
+const toLogLine = (event: string, requestId: string, fields: Record<string, unknown>): string =>
   JSON.stringify({ event, request_id: requestId, ...fields });

@@ -3,34 +3,34 @@ import type { HonoBase } from "hono/hono-base";
 import * as z from "zod";
 import type { AnyCall } from "../call.ts";
 import { type FieldError, fieldError, ServiceError, validationError } from "../core/errors.ts";
-import { turnsOf } from "../core/turns.ts";
+import { limitTurns } from "../core/turns.ts";
 import { isEnvironment } from "../core/vocabulary.ts";
 import { answer, isAnswer, isTagged } from "./answer.ts";
 import type { AppContext, AppEnv } from "./app-env.ts";
-import { admitFirst, type Credential, type Entrances, openCall, presentsCredential } from "./call.ts";
-import { unlessKnown } from "./conditional.ts";
+import { admitBeforeBody, type Credential, type Entrances, openCall, presentsCredential } from "./call.ts";
+import { toNotModifiedIfKnown } from "./conditional.ts";
 import { deprecationHeaders } from "./deprecation.ts";
-import { depsOf } from "./deps.ts";
+import { findDeps } from "./deps.ts";
 import { parseIdempotencyKey } from "./idempotency.ts";
 import type { Incoming } from "./incoming.ts";
-import { type BodyLimit, emptyBody, parseJson, readBody } from "./json.ts";
-import { moneyPathsOf } from "./money-fields.ts";
-import { FORM_MAX_BYTES, formObject, identityOf, parseMultipart } from "./multipart.ts";
+import { type BodyLimit, parseJson, readBody, requireEmptyBody } from "./json.ts";
+import { findMoneyPaths } from "./money-fields.ts";
+import { FORM_MAX_BYTES, parseMultipart, toFormIdentity, toFormObject } from "./multipart.ts";
 import { refuseFaults, refuseUnknownPath } from "./precheck.ts";
 import { chargeAddress } from "./rate-limit.ts";
 import { databaseFor } from "./replicas.ts";
 import { jsonResponse } from "./responses.ts";
 import type { Route } from "./route.ts";
-import { throughSharedCache } from "./shared-cache.ts";
-import { type Parsed, parsePart, queryObject } from "./validation.ts";
+import { answerThroughSharedCache } from "./shared-cache.ts";
+import { type Parsed, parsePart, toQueryObject } from "./validation.ts";
 
 export function bindRoute(app: HonoBase<AppEnv>, route: Route, entrances: Entrances): void {
   const deprecation = route.deprecated && deprecationHeaders(route.deprecated);
   app.on(route.method.toUpperCase(), honoPath(route), async (context) => {
     if (deprecation) context.set("deprecation", deprecation);
-    if (!route.multipart) return serve(context, route, entrances);
-    const { credential, owner } = await admitFirst(entrances, bareRequest(context, route));
-    const served = inUploadTurn(owner, () => serve(context, route, entrances, credential));
+    if (!route.multipart) return serveRoute(context, route, entrances);
+    const { credential, owner } = await admitBeforeBody(entrances, toBareRequest(context, route));
+    const served = inUploadTurn(owner, () => serveRoute(context, route, entrances, credential));
     // The runtime stops a request whose client has left, unless the request is waited for; a stopped request would keep its turn.
     context.executionCtx.waitUntil(served.catch(() => undefined));
     return served;
@@ -38,20 +38,20 @@ export function bindRoute(app: HonoBase<AppEnv>, route: Route, entrances: Entran
 }
 
 /** Simultaneous uploads of one account and of all accounts: each upload is in memory as a whole, and no account may use up the memory of others. */
-const inUploadTurn = turnsOf({ atOnce: 2, inAll: 4, patienceSeconds: 10, leaseSeconds: 90 });
+const inUploadTurn = limitTurns({ atOnce: 2, inAll: 4, patienceSeconds: 10, leaseSeconds: 90 });
 
-async function serve(context: AppContext, route: Route, entrances: Entrances, admitted?: Credential) {
+async function serveRoute(context: AppContext, route: Route, entrances: Entrances, admitted?: Credential) {
   const asked = await parseRequest(context, route);
   const isAnonymous = !presentsCredential(entrances, asked.incoming);
   const handle = (call: AnyCall) => dispatch(call, route, asked, isAnonymous);
-  return finish(asked.incoming, await openCall(entrances, asked.incoming, handle, admitted));
+  return toResponse(asked.incoming, await openCall(entrances, asked.incoming, handle, admitted));
 }
 
 export const honoPath = ({ path, rest }: Pick<Route, "path" | "rest">): string =>
   path.replace(/\{(\w+)\}/g, ":$1") + (rest ? "{.*}" : "");
 
-const bareRequest = (context: AppContext, route: Route): Incoming => {
-  const deps = depsOf(context);
+const toBareRequest = (context: AppContext, route: Route): Incoming => {
+  const deps = findDeps(context);
   return {
     context,
     deps,
@@ -83,20 +83,20 @@ type ParsedRequest = {
 async function parseRequest(context: AppContext, route: Route): Promise<ParsedRequest> {
   const url = new URL(context.req.url);
   const params = parsePart(route.params ?? NO_PARAMS, context.req.param());
-  const { raw: rawQuery, repeated } = queryObject(url);
+  const { raw: rawQuery, repeated } = toQueryObject(url);
   const parsedQuery = parsePart(route.query ?? NO_QUERY, rawQuery);
-  const query = withFaults(parsedQuery, repeated);
+  const query = addFaults(parsedQuery, repeated);
   const received = await receiveBody(context, route);
-  const body = withFaults(
+  const body = addFaults(
     received.unreadable || route.body === undefined ? NOTHING : parsePart(route.body, received.body, route.rules),
     received.repeated ?? [],
   );
   const key = route.idempotency
     ? parseIdempotencyKey(context.req.header("idempotency-key"))
     : { ok: true as const, value: null };
-  const deps = depsOf(context);
+  const deps = findDeps(context);
   const incoming: Incoming = {
-    ...bareRequest(context, route),
+    ...toBareRequest(context, route),
     db: query.ok ? databaseFor(route, query.value, deps) : deps.db,
     rawBody: received.rawBody,
     body: received.body,
@@ -111,14 +111,14 @@ async function parseRequest(context: AppContext, route: Route): Promise<ParsedRe
 const NO_PARAMS = z.object({});
 const NO_QUERY = z.strictObject({});
 const NOTHING: Parsed<unknown> = { ok: true, value: undefined };
-const faultsOf = (part: Parsed<unknown>) => (part.ok ? [] : part.faults);
-const withFaults = (part: Parsed<unknown>, more: readonly FieldError[]): Parsed<unknown> =>
-  more.length === 0 ? part : { ok: false, faults: [...faultsOf(part), ...more] };
+const listFaults = (part: Parsed<unknown>) => (part.ok ? [] : part.faults);
+const addFaults = (part: Parsed<unknown>, more: readonly FieldError[]): Parsed<unknown> =>
+  more.length === 0 ? part : { ok: false, faults: [...listFaults(part), ...more] };
 
 async function dispatch(call: AnyCall, route: Route, asked: ParsedRequest, isAnonymous: boolean): Promise<unknown> {
   const { incoming, params, query, rawQuery, body, key, unreadable } = asked;
   if (!params.ok) return refuseUnknownPath(call);
-  const faults = [query, key, body].flatMap(faultsOf).concat(environmentFaults(incoming));
+  const faults = [query, key, body].flatMap(listFaults).concat(findEnvironmentFaults(incoming));
   if (unreadable || faults.length > 0) {
     const precheck = route.precheck?.(call, { params: params.value, query: rawQuery, body: incoming.body });
     return refuseFaults(call, faults, precheck, unreadable);
@@ -132,18 +132,18 @@ async function dispatch(call: AnyCall, route: Route, asked: ParsedRequest, isAno
   };
   const handle = () => route.handle(call, input);
   const form = isAnonymous ? route.shared?.(input) : undefined;
-  return typeof form === "string" ? throughSharedCache(incoming, input.query, form, handle) : handle();
+  return typeof form === "string" ? answerThroughSharedCache(incoming, input.query, form, handle) : handle();
 }
 
 /** A session names its environment (CRED-14). */
-function environmentFaults({ context, route }: Incoming): FieldError[] {
+function findEnvironmentFaults({ context, route }: Incoming): FieldError[] {
   const named = context.req.header("service-environment");
   const takesSessions = route.surfaces.includes("session") || route.surfaces.includes("management");
   if (named === undefined || isEnvironment(named) || !takesSessions) return [];
   return [fieldError("Service-Environment", "invalid_value", "Must be sandbox or production.")];
 }
 
-type Received = Pick<Incoming, "rawBody" | "body" | "identity"> & {
+type ReceivedBody = Pick<Incoming, "rawBody" | "body" | "identity"> & {
   readonly unreadable?: ServiceError;
   /** The parts of a form that are sent more than once. */
   readonly repeated?: readonly FieldError[];
@@ -153,9 +153,12 @@ type Received = Pick<Incoming, "rawBody" | "body" | "identity"> & {
  * Refuses a too large body before authentication, and so charges it to the address. An unreadable body is refused where faulty values are: after the
  * caller and the object of the path are known (HTTP-18).
  */
-async function receiveBody(context: AppContext, { body: schema, multipart, optionalBody }: Route): Promise<Received> {
-  const rawBody = await readBody(context.req.raw, multipart && formLimit(multipart)).catch(async (refusal) => {
-    await chargeAddress(context, depsOf(context));
+async function receiveBody(
+  context: AppContext,
+  { body: schema, multipart, optionalBody }: Route,
+): Promise<ReceivedBody> {
+  const rawBody = await readBody(context.req.raw, multipart && toFormLimit(multipart)).catch(async (refusal) => {
+    await chargeAddress(context, findDeps(context));
     throw refusal;
   });
   const type = context.req.header("content-type") ?? null;
@@ -163,40 +166,40 @@ async function receiveBody(context: AppContext, { body: schema, multipart, optio
     if (multipart) return { rawBody, ...(await receiveForm(rawBody, type)) };
     const isLeftOut = optionalBody === true && rawBody.byteLength === 0;
     if (schema === undefined || isLeftOut) {
-      const body = isLeftOut ? {} : emptyBody(rawBody);
+      const body = isLeftOut ? {} : requireEmptyBody(rawBody);
       return { rawBody, body, identity: body };
     }
-    return { rawBody, ...parseJson(rawBody, type, moneyPathsOf(schema)) };
+    return { rawBody, ...parseJson(rawBody, type, findMoneyPaths(schema)) };
   } catch (refusal) {
     if (!(refusal instanceof ServiceError)) throw refusal;
     return { rawBody, body: undefined, identity: undefined, unreadable: refusal };
   }
 }
 
-async function receiveForm(rawBody: Incoming["rawBody"], type: string | null): Promise<Omit<Received, "rawBody">> {
-  const { raw, repeated } = await formObject(parseMultipart(rawBody, type));
-  return { body: raw, identity: identityOf(raw), repeated };
+async function receiveForm(rawBody: Incoming["rawBody"], type: string | null): Promise<Omit<ReceivedBody, "rawBody">> {
+  const { raw, repeated } = await toFormObject(parseMultipart(rawBody, type));
+  return { body: raw, identity: toFormIdentity(raw), repeated };
 }
 
 /** A form that is larger than the largest allowed file is refused for its file. */
-const formLimit = ({ fileMaxBytes }: NonNullable<Route["multipart"]>): BodyLimit => ({
+const toFormLimit = ({ fileMaxBytes }: NonNullable<Route["multipart"]>): BodyLimit => ({
   maxBytes: fileMaxBytes + FORM_MAX_BYTES,
   tooLarge: () => validationError([fieldError("file", "file_too_large")]),
   seconds: 60,
 });
 
-function finish(incoming: Incoming, result: unknown): Response {
+function toResponse(incoming: Incoming, result: unknown): Response {
   const { context, deps, route, url } = incoming;
   if (isAnswer(result)) {
-    const { status, headers, body } = unlessKnown(result, context.req.header("if-none-match"));
+    const { status, headers, body } = toNotModifiedIfKnown(result, context.req.header("if-none-match"));
     return new Response(status === 304 || status === 204 ? null : body, { status, headers });
   }
   if (route.status === 204) return context.body(null, 204);
-  const linked = (view: unknown) => (isUnfinished(view) ? nextLink(deps.config.issuer, url, view) : {});
+  const linked = (view: unknown) => (isUnfinished(view) ? toNextLink(deps.config.issuer, url, view) : {});
   if (isTagged(result)) {
     const { etag, view } = result;
     const headers = { "Content-Type": "application/json", ETag: etag, ...linked(view) };
-    return finish(incoming, answer(200, headers, JSON.stringify(view)));
+    return toResponse(incoming, answer(200, headers, JSON.stringify(view)));
   }
   return jsonResponse(route.status, result, linked(result));
 }
@@ -211,7 +214,7 @@ const isUnfinished = (view: unknown): view is UnfinishedPage =>
   typeof view.next_cursor === "string";
 
 /** RFC 8288: links the next page, under the same filters. */
-function nextLink(issuer: string, { pathname, searchParams }: URL, { next_cursor }: UnfinishedPage) {
+function toNextLink(issuer: string, { pathname, searchParams }: URL, { next_cursor }: UnfinishedPage) {
   const query = new URLSearchParams(searchParams);
   query.set("cursor", next_cursor);
   return { Link: `<${issuer}${pathname}?${query}>; rel="next"` };

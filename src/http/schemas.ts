@@ -105,7 +105,7 @@ const STOP = { abort: true };
 
 /** Text of several lines for people (HTTP-8), trimmed and bounded. Its characters are judged first, because trimming drops some. */
 export const text = (max: number, min = 1) =>
-  z.string().superRefine(refuse(textFault)).trim().min(min, STOP).max(max, STOP);
+  z.string().superRefine(refuseIf(textFault)).trim().min(min, STOP).max(max, STOP);
 
 /** At most this many UTF-16 units become one in any form: a mathematical alpha with three marks is one Greek letter. */
 const SHRINKS_TO = 5;
@@ -118,14 +118,14 @@ export const normalized = (form: "NFC" | "NFKC", max: number) =>
 export const name = (max: number) =>
   z
     .string()
-    .superRefine(refuse(nameCharacterFault))
+    .superRefine(refuseIf(nameCharacterFault))
     .overwrite(trimSpaces)
     .min(1, STOP)
     .max(max, STOP)
-    .superRefine(refuse(nameFault));
+    .superRefine(refuseIf(nameFault));
 
 type Check = (value: string) => string | null;
-const refuse =
+const refuseIf =
   (faultIn: Check) =>
   (value: string, context: z.RefinementCtx): void => {
     const message = faultIn(value);
@@ -150,7 +150,7 @@ const isJsonObject = (value: unknown): value is JsonObject =>
 /**
  * Validates an object and returns the received one. Zod would return a copy without a member named `__proto__`, and signatures and hashes cover it.
  */
-const asReceived = <T extends JsonObject>(
+const validateAsReceived = <T extends JsonObject>(
   validate: (value: JsonObject, refuseAt: RefuseAt) => void = () => undefined,
 ): z.ZodType<T> =>
   z.unknown().superRefine((value, context) => {
@@ -161,10 +161,10 @@ const asReceived = <T extends JsonObject>(
   }) as unknown as z.ZodType<T>;
 type RefuseAt = (path: readonly string[], code: FieldErrorCode, message: string) => void;
 
-export const jsonObject = asReceived().register(z.globalRegistry, { id: "JsonObject", type: "object" });
+export const jsonObject = validateAsReceived().register(z.globalRegistry, { id: "JsonObject", type: "object" });
 
 /** A platform's own data about a resource: the service stores and shows them, but does not interpret them. */
-export const metadata = asReceived<Record<string, string>>((pairs, refuseAt) => {
+export const metadata = validateAsReceived<Record<string, string>>((pairs, refuseAt) => {
   const names = Object.keys(pairs);
   if (names.length > METADATA_PAIRS) refuseAt([], "too_long", `Must be at most ${METADATA_PAIRS} pairs.`);
   for (const name of names) {
@@ -224,7 +224,7 @@ export const fixedFieldRules =
   };
 
 /** The valid fields of an object that may be faulty, for further checks in addition to the schema's faults. */
-export function validFields<S extends z.ZodObject>(schema: S, raw: unknown): Partial<z.output<S>> {
+export function pickValidFields<S extends z.ZodObject>(schema: S, raw: unknown): Partial<z.output<S>> {
   if (typeof raw !== "object" || raw === null) return {};
   const valid = Object.entries(schema.shape as Record<string, z.ZodType>).flatMap(([name, field]) => {
     const given = (raw as Record<string, unknown>)[name];

@@ -5,10 +5,10 @@ import { type Answer, answer, isAnswer } from "./answer.ts";
 import type { Incoming } from "./incoming.ts";
 
 /** A kept answer and its instant: real time, epoch milliseconds. */
-type Kept = { readonly at: number; readonly answer: Answer };
+type KeptAnswer = { readonly at: number; readonly answer: Answer };
 
 /** `query` as it was parsed, `representation` as the route names it. */
-export async function throughSharedCache(
+export async function answerThroughSharedCache(
   incoming: Incoming,
   query: unknown,
   representation: string,
@@ -16,20 +16,20 @@ export async function throughSharedCache(
 ): Promise<unknown> {
   const { background, deps } = incoming;
   if (!deps.env.ISSUER) return make();
-  const address = addressOf(incoming, query, representation);
-  const kept = await find(deps.sharedCache, address);
+  const address = toCacheAddress(incoming, query, representation);
+  const kept = await findKept(deps.sharedCache, address);
   if (kept) {
     const { headers, body } = kept.answer;
     const age = Math.max(0, Math.floor((Date.now() - kept.at) / SECOND_MS));
     return answer(200, { ...headers, Age: String(age) }, body);
   }
   const made = await make();
-  if (isAnswer(made) && isForEverybody(made)) background(keep(deps.sharedCache, address, made));
+  if (isAnswer(made) && isSharedAnswer(made)) background(keepAnswer(deps.sharedCache, address, made));
   return made;
 }
 
 /** One address for one content: at the issuer, whatever Host was requested, the path as it was read, the query in order. */
-function addressOf({ context, deps, route }: Incoming, query: unknown, representation: string): string {
+function toCacheAddress({ context, deps, route }: Incoming, query: unknown, representation: string): string {
   const path = route.path.replace(/\{(\w+)\}/g, (_all, name: string) =>
     encodeURIComponent(context.req.param(name) ?? ""),
   );
@@ -40,20 +40,20 @@ function addressOf({ context, deps, route }: Incoming, query: unknown, represent
   return `${deps.config.issuer}${path}?${search}`;
 }
 
-const isForEverybody = ({ status, headers }: Answer): boolean =>
+const isSharedAnswer = ({ status, headers }: Answer): boolean =>
   status === 200 && headers["Cache-Control"]?.startsWith("public, ") === true;
 
-async function find(cache: Cache, address: string): Promise<Kept | null> {
+async function findKept(cache: Cache, address: string): Promise<KeptAnswer | null> {
   try {
     const found = await cache.match(address);
     const kept: unknown = await found?.json();
-    return isKept(kept) ? kept : null;
+    return isKeptAnswer(kept) ? kept : null;
   } catch {
     return null;
   }
 }
 
-const isKept = (value: unknown): value is Kept =>
+const isKeptAnswer = (value: unknown): value is KeptAnswer =>
   typeof value === "object" &&
   value !== null &&
   "at" in value &&
@@ -61,8 +61,8 @@ const isKept = (value: unknown): value is Kept =>
   "answer" in value &&
   isAnswer(value.answer);
 
-async function keep(cache: Cache, address: string, made: Answer): Promise<void> {
-  const kept: Kept = { at: Date.now(), answer: made };
+async function keepAnswer(cache: Cache, address: string, made: Answer): Promise<void> {
+  const kept: KeptAnswer = { at: Date.now(), answer: made };
   const headers = { "Content-Type": "application/json", "Cache-Control": made.headers["Cache-Control"] ?? "no-store" };
   try {
     await cache.put(address, new Response(JSON.stringify(kept), { headers }));

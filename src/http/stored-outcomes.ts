@@ -4,11 +4,11 @@ import { Conflict } from "../core/retry.ts";
 import { commit } from "../db/batch.ts";
 import type { Outcome } from "../db/outcomes.ts";
 import { answer } from "./answer.ts";
-import { type Idempotency, outcomeStatements, replayOutcome } from "./idempotency.ts";
+import { type Idempotency, recordOutcome, replayOutcome } from "./idempotency.ts";
 import type { Incoming } from "./incoming.ts";
 
 /** The part of a call that stored outcomes need. `platformId`: their owner, known after the first trip. */
-type Keeping = {
+type OutcomeContext = {
   readonly incoming: Incoming;
   readonly idempotency: Idempotency | null;
   readonly platformId: string | null;
@@ -25,7 +25,7 @@ export class Replay extends Error {
 type Refusal = { refused: { code: ErrorCode; extra: ErrorExtra } };
 const isRefusal = (body: unknown): body is Refusal => typeof body === "object" && body !== null && "refused" in body;
 
-export async function replayAnswer({ idempotency }: Keeping, outcome: Outcome): Promise<unknown> {
+export async function replayAnswer({ idempotency }: OutcomeContext, outcome: Outcome): Promise<unknown> {
   if (!idempotency) throw new Error("unreachable: a replay without a key");
   const { status, body } = await replayOutcome(idempotency, outcome);
   const mark = { "Idempotent-Replayed": "true" };
@@ -34,7 +34,7 @@ export async function replayAnswer({ idempotency }: Keeping, outcome: Outcome): 
 }
 
 const KEPT_STATUSES: ReadonlySet<number> = new Set([400, 403, 404, 409, 422]);
-const NOT_KEPT: ReadonlySet<string> = new Set([
+const UNKEPT_CODES: ReadonlySet<string> = new Set([
   "idempotency_key_processing",
   "idempotency_key_reused",
   "account_suspended",
@@ -42,17 +42,17 @@ const NOT_KEPT: ReadonlySet<string> = new Set([
 ]);
 
 /** Stores a refusal of the handler: a 4xx after authentication and validation (IDM-7). */
-export async function keepRefusal(run: Keeping, refusal: ServiceError): Promise<void> {
+export async function keepRefusal(run: OutcomeContext, refusal: ServiceError): Promise<void> {
   const { idempotency, platformId, incoming } = run;
   const { db, clock } = incoming.deps;
   if (!idempotency || platformId === null) return;
-  if (!KEPT_STATUSES.has(refusal.status) || NOT_KEPT.has(refusal.code)) return;
+  if (!KEPT_STATUSES.has(refusal.status) || UNKEPT_CODES.has(refusal.code)) return;
   // Faulty values are not stored, because the corrected body may use the same key.
   if (refusal.extra.field_errors || refusal.extra.unkept) return;
   const { message, detail, type } = refusal.extra;
   const stored = { refused: { code: refusal.code, extra: { message, detail, type } } };
   try {
-    await commit(db, await outcomeStatements(db, idempotency, platformId, refusal.status, stored, clock.now()));
+    await commit(db, await recordOutcome(db, idempotency, platformId, refusal.status, stored, clock.now()));
   } catch (thrown) {
     // A racing call stored its outcome first, and that one counts.
     if (!(thrown instanceof Conflict)) throw thrown;

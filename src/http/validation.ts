@@ -19,13 +19,13 @@ type Issue = z.core.$ZodIssue;
 
 function toFieldErrors(issue: Issue, raw: unknown): FieldError[] {
   const field = issue.path.map(String).join(".");
-  const within = issue.code === "invalid_union" ? meantOption(issue.errors) : undefined;
+  const within = issue.code === "invalid_union" ? chooseMeantOption(issue.errors) : undefined;
   if (within) return within.flatMap((inner) => toFieldErrors({ ...inner, path: [...issue.path, ...inner.path] }, raw));
   if (issue.code === "unrecognized_keys") {
     return issue.keys.map((key) => fieldError(field === "" ? key : `${field}.${key}`, "unknown_field"));
   }
   const value = valueAt(raw, issue.path);
-  return [fieldError(field, fieldCode(issue, value), value === undefined ? undefined : fieldMessage(issue, value))];
+  return [fieldError(field, toFieldCode(issue, value), value === undefined ? undefined : toFieldMessage(issue, value))];
 }
 
 const KINDS: Readonly<Record<string, string>> = {
@@ -40,18 +40,18 @@ const UNITS: Readonly<Record<string, string>> = { string: "character", array: "e
 const PLURALS: Readonly<Record<string, string>> = { character: "characters", entry: "entries" };
 
 /** `1 character`, `2 characters`; the number alone if the bound is one of value. */
-function bound(count: number | bigint, origin: string): string {
+function formatBound(count: number | bigint, origin: string): string {
   const unit = UNITS[origin];
   if (unit === undefined) return String(count);
   return `${count} ${Number(count) === 1 ? unit : PLURALS[unit]}`;
 }
 
 /** A raw plus sign of a query becomes a space. */
-const lostPlus = (value: unknown): boolean => typeof value === "string" && / \d\d:?\d\d$/.test(value);
-const PLUS = " Write the plus sign of an offset as %2B in a query.";
+const isLostPlus = (value: unknown): boolean => typeof value === "string" && / \d\d:?\d\d$/.test(value);
+const PLUS_MESSAGE = " Write the plus sign of an offset as %2B in a query.";
 
 /** A sentence with the schema's own bounds; undefined if the code's sentence is enough. */
-function fieldMessage(issue: Issue, value: unknown): string | undefined {
+function toFieldMessage(issue: Issue, value: unknown): string | undefined {
   switch (issue.code) {
     case "custom":
       return issue.message;
@@ -64,12 +64,12 @@ function fieldMessage(issue: Issue, value: unknown): string | undefined {
         ? `Must be one of ${issue.options.join(", ")}.`
         : undefined;
     case "too_small":
-      return `Must be at least ${bound(issue.minimum, issue.origin)}.`;
+      return `Must be at least ${formatBound(issue.minimum, issue.origin)}.`;
     case "too_big":
-      return `Must be at most ${bound(issue.maximum, issue.origin)}.`;
+      return `Must be at most ${formatBound(issue.maximum, issue.origin)}.`;
     case "invalid_format":
       if (issue.format === "datetime")
-        return `Must be an ISO 8601 instant with its zone, such as 2026-11-21T09:30:00Z.${lostPlus(value) ? PLUS : ""}`;
+        return `Must be an ISO 8601 instant with its zone, such as 2026-11-21T09:30:00Z.${isLostPlus(value) ? PLUS_MESSAGE : ""}`;
       // The schema's own message; zod's own messages begin with these words.
       return issue.message.startsWith("Invalid ") ? undefined : issue.message;
     default:
@@ -78,7 +78,7 @@ function fieldMessage(issue: Issue, value: unknown): string | undefined {
 }
 
 /** The option of a union that the sender most likely meant: of the right type, with the fewest unknown fields. */
-function meantOption(options: Issue[][]): Issue[] | undefined {
+function chooseMeantOption(options: Issue[][]): Issue[] | undefined {
   const unknown = (issues: Issue[]) =>
     issues.flatMap((issue) => (issue.code === "unrecognized_keys" ? issue.keys : []));
   return options
@@ -90,7 +90,7 @@ function meantOption(options: Issue[][]): Issue[] | undefined {
     .sort((a, b) => unknown(a).length - unknown(b).length)[0];
 }
 
-function fieldCode(issue: Issue, value: unknown): FieldErrorCode {
+function toFieldCode(issue: Issue, value: unknown): FieldErrorCode {
   if (value === undefined) return "required";
   switch (issue.code) {
     case "invalid_type":
@@ -121,7 +121,7 @@ function valueAt(raw: unknown, path: PropertyKey[]): unknown {
 }
 
 /** Query pairs as one object; a repeated name is a fault of that name. */
-export function queryObject(url: URL): { raw: Record<string, string>; repeated: FieldError[] } {
+export function toQueryObject(url: URL): { raw: Record<string, string>; repeated: FieldError[] } {
   const raw = Object.create(null) as Record<string, string>;
   const repeated = new Set<string>();
   for (const [name, value] of url.searchParams) {

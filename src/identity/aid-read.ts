@@ -2,11 +2,11 @@
 import type { PublicCall } from "../call.ts";
 import { ServiceError } from "../core/errors.ts";
 import { Conflict, retryConflicts } from "../core/retry.ts";
-import { readBatch, written } from "../db/batch.ts";
+import { readBatch, toWriteRead } from "../db/batch.ts";
 import { aidAsJwt, aidCanonical, signAid } from "../protocol/aid.ts";
-import { buildAid, certificateIn, liveOf, serveAid } from "./aid.ts";
+import { buildAid, parseCertificate, serveAid, toLiveStatus } from "./aid.ts";
 import { type FoundDocument, findDocument } from "./document-store.ts";
-import { findAid, findAidVersion, keepSignedAid, type SignedDocument } from "./store.ts";
+import { findAid, findAidVersion, type SignedDocument, storeSignedAid } from "./store.ts";
 
 export type ServedAid = {
   readonly json: string;
@@ -31,15 +31,15 @@ export async function getAid(call: PublicCall, did: string, { version, revision 
   const { found } = await call.read({ found: findDocument(db, did) });
   if (!found) throw new ServiceError("not_found");
   const { agent, principal, aid } = found;
-  if (revision !== undefined && revision !== agent.revision) throw movedOn();
+  if (revision !== undefined && revision !== agent.revision) throw revisionGoneError();
   // A document is signed only from the primary's data.
   const signed = isCurrent(found) && aid ? aid : await signStale(call, did, db === deps.db ? found : null);
-  if (revision === undefined) return serveLive(signed, liveOf(agent, principal, now));
-  if (signed.revision !== revision || signed.proof === null) throw movedOn();
+  if (revision === undefined) return serveLive(signed, toLiveStatus(agent, principal, now));
+  if (signed.revision !== revision || signed.proof === null) throw revisionGoneError();
   return serveFixed({ content: signed.content, proof: signed.proof }, `r${revision}`);
 }
 
-const movedOn = () => new ServiceError("not_found", { message: "The document has another revision now." });
+const revisionGoneError = () => new ServiceError("not_found", { message: "The document has another revision now." });
 
 async function getVersion(call: PublicCall, did: string, version: number): Promise<ServedAid> {
   const { earlier } = await call.read({ earlier: findAidVersion(call.db, did, version) });
@@ -47,7 +47,7 @@ async function getVersion(call: PublicCall, did: string, version: number): Promi
   return serveFixed(earlier, `v${version}`);
 }
 
-const serveLive = ({ content, proof, revision }: Signed, live: ReturnType<typeof liveOf>): ServedAid => ({
+const serveLive = ({ content, proof, revision }: SignedRevision, live: ReturnType<typeof toLiveStatus>): ServedAid => ({
   json: serveAid(content, proof, live),
   jwt: proof === null ? undefined : () => aidAsJwt({ canonical: content, proof }),
   // A DRAFT is unsigned and dated at each read, so each read differs.
@@ -62,7 +62,7 @@ const serveFixed = ({ content, proof }: SignedDocument, tag: string): ServedAid 
   immutable: true,
 });
 
-type Signed = { readonly content: string; readonly proof: string | null; readonly revision: number };
+type SignedRevision = { readonly content: string; readonly proof: string | null; readonly revision: number };
 
 const isCurrent = ({ agent, aid }: FoundDocument): boolean => aid?.revision === agent.revision;
 
@@ -70,7 +70,7 @@ const isCurrent = ({ agent, aid }: FoundDocument): boolean => aid?.revision === 
  * Signs a stale document for this and later reads (IDN-18). Several readers may sign the same revision: the first one stores its signature, and
  * all of them return that one. A DRAFT is returned unsigned. `known`: a row that was already read from the primary.
  */
-function signStale(call: PublicCall, did: string, known: FoundDocument | null): Promise<Signed> {
+function signStale(call: PublicCall, did: string, known: FoundDocument | null): Promise<SignedRevision> {
   const { deps, now } = call;
   const { db } = deps;
   let first = known;
@@ -81,13 +81,13 @@ function signStale(call: PublicCall, did: string, known: FoundDocument | null): 
     if (found.aid && isCurrent(found)) return found.aid;
     if (!found.source) throw new Conflict();
     const { newest, ...source } = found.source;
-    const certificate = newest && certificateIn(newest);
+    const certificate = newest && parseCertificate(newest);
     const content = buildAid(deps.config, { ...source, certificate }, now);
     const { revision } = content;
     if (certificate === null) return { content: aidCanonical(content), proof: null, revision };
     const { canonical, proof } = await signAid(content, (await deps.ca()).signing);
     const { stored } = await readBatch(db, {
-      kept: written(keepSignedAid(db, { did, revision, content: canonical, proof })),
+      kept: toWriteRead(storeSignedAid(db, { did, revision, content: canonical, proof })),
       stored: findAid(db, did),
     });
     if (!stored) throw new Conflict();

@@ -1,5 +1,5 @@
 // Builds the five pillars of an agent's identity document from stored rows, and signs it (IDN-15 to IDN-20).
-import { amountOn, caip2Of, currencyNamed, type Network, networkNamed } from "../chain/networks.ts";
+import { formatTokenUnits, type Network, requireCurrency, requireNetwork, toCaip2 } from "../chain/networks.ts";
 import type { Config, Deps } from "../context.ts";
 import { toIso } from "../core/clock.ts";
 import { buys } from "../core/roles.ts";
@@ -8,9 +8,9 @@ import type { Database, Statement } from "../db/batch.ts";
 import type { AgentRow, MarketRow } from "../db/tables/agents.ts";
 import type { EscrowRow } from "../db/tables/money.ts";
 import type { PrincipalRow } from "../db/tables/principals.ts";
-import { shownBalance, worstEscrowState } from "../escrow/states.ts";
+import { toShownBalance, worstEscrowState } from "../escrow/states.ts";
 import { baseThreshold } from "../escrow/threshold.ts";
-import { effectiveAgentStatus, effectivePrincipalStatus, type PrincipalStanding } from "../principals/standing.ts";
+import { effectiveAgentStatus, effectivePrincipalStatus, type StoredStatus } from "../principals/standing.ts";
 import { type AidContent, type LiabilityProfile, signAid } from "../protocol/aid.ts";
 import type { Delegation } from "../protocol/certificate.ts";
 import type { SigningKey } from "../protocol/jwks.ts";
@@ -104,8 +104,8 @@ export function buildAid(config: Config, source: AidSource, now: number): AidCon
       public_key_jwk: agent.publicJwk,
       delegation: delegationOf(agent),
     },
-    performance: performanceOf(config, agent, now),
-    escrow: escrowPillar(config, agent, markets, escrows),
+    performance: toPerformance(config, agent, now),
+    escrow: buildEscrowPillar(config, agent, markets, escrows),
     disputes: {
       open: agent.disputesOpen,
       resolved_for: agent.disputesResolvedFor,
@@ -117,20 +117,20 @@ export function buildAid(config: Config, source: AidSource, now: number): AidCon
   };
 }
 
-export const performanceOf = (config: Config, agent: AgentRow, now: number) => ({
+export const toPerformance = (config: Config, agent: AgentRow, now: number) => ({
   agent_rating: agent.agentRating,
   interactions: agent.ratingInteractions,
-  settled_volume: settledVolume(config, agent),
+  settled_volume: toSettledVolumes(config, agent),
   as_of: toIso(now),
 });
 
-const settledVolume = ({ networks }: Config, { settledVolumes }: AgentRow): { currency: string; amount: string }[] =>
+const toSettledVolumes = ({ networks }: Config, { settledVolumes }: AgentRow): { currency: string; amount: string }[] =>
   Object.entries(settledVolumes)
     .filter(([, units]) => units > 0)
-    .map(([currency, units]) => ({ currency, amount: amountOn(currencyNamed(networks, currency), units) }))
+    .map(([currency, units]) => ({ currency, amount: formatTokenUnits(requireCurrency(networks, currency), units) }))
     .sort((a, b) => (a.currency < b.currency ? -1 : 1));
 
-function escrowPillar(
+function buildEscrowPillar(
   config: Config,
   agent: AgentRow,
   markets: readonly MarketRow[],
@@ -138,7 +138,7 @@ function escrowPillar(
 ): AidContent["escrow"] {
   const state = worstEscrowState(agent.economicRole, escrows);
   if (state === null) return null;
-  const profiles = liabilityProfiles(config, agent, escrows);
+  const profiles = buildLiabilityProfiles(config, agent, escrows);
   return {
     liability_profile: profiles.find(({ escrow_state }) => escrow_state === state) ?? firstProfile(config.networks),
     liability_profiles: profiles,
@@ -148,7 +148,7 @@ function escrowPillar(
             {
               market,
               network,
-              caip2: caip2Of(networkNamed(config.networks, network)),
+              caip2: toCaip2(requireNetwork(config.networks, network)),
               escrow_wallet: escrowWallet,
               operational_wallet: operationalWallet,
             },
@@ -159,12 +159,12 @@ function escrowPillar(
 }
 
 /** One profile per currency in which the agent has escrows, in the order of the configuration: amounts of two currencies are never added (HTTP-6). */
-function liabilityProfiles(
+function buildLiabilityProfiles(
   { networks }: Config,
   { economicRole }: AgentRow,
   escrows: readonly EscrowRow[],
 ): LiabilityProfile[] {
-  const settled = escrows.map((escrow) => ({ ...escrow, on: networkNamed(networks, escrow.network) }));
+  const settled = escrows.map((escrow) => ({ ...escrow, on: requireNetwork(networks, escrow.network) }));
   const currencies = new Set(networks.map(({ currency }) => currency));
   return [...currencies].flatMap((currency) => {
     const own = settled.filter(({ on }) => on.currency === currency);
@@ -172,9 +172,9 @@ function liabilityProfiles(
     const state = worstEscrowState(economicRole, own);
     if (own.length === 0 || state === null) return [];
     return [
-      profileOf(
-        currencyNamed(networks, currency),
-        sum(shownBalance),
+      toLiabilityProfile(
+        requireCurrency(networks, currency),
+        sum(toShownBalance),
         sum(({ threshold }) => threshold),
         state,
       ),
@@ -184,17 +184,17 @@ function liabilityProfiles(
 
 function firstProfile([first]: readonly Network[]): LiabilityProfile {
   if (!first) throw new Error("no network is configured");
-  return profileOf(first, 0, baseThreshold(first), "FUNDING");
+  return toLiabilityProfile(first, 0, baseThreshold(first), "FUNDING");
 }
 
-const profileOf = (
+const toLiabilityProfile = (
   currency: Pick<Network, "currency" | "decimals">,
   balance: number,
   threshold: number,
   state: EscrowState,
 ): LiabilityProfile => ({
-  total_balance: amountOn(currency, balance),
-  effective_threshold: amountOn(currency, threshold),
+  total_balance: formatTokenUnits(currency, balance),
+  effective_threshold: formatTokenUnits(currency, threshold),
   escrow_state: state,
   currency: currency.currency,
 });
@@ -209,7 +209,7 @@ export async function signVersion(db: Database, deps: Deps, source: AidSource, n
   const content = buildAid(deps.config, source, now);
   const { did, revision } = content;
   const { signing } = await deps.ca();
-  const [whole, version] = await Promise.all([signAid(content, signing), signControlled(content, signing)]);
+  const [whole, version] = await Promise.all([signAid(content, signing), signPlatformContent(content, signing)]);
   return [storeAid(db, { did, revision, content: whole.canonical, proof: whole.proof }), insertAidVersion(db, version)];
 }
 
@@ -223,31 +223,31 @@ export async function signVersionAlone(
   now: number,
 ): Promise<AidVersionRow> {
   const content = buildAid(deps.config, { ...source, escrows: [] }, now);
-  return signControlled(content, (await deps.ca()).signing);
+  return signPlatformContent(content, (await deps.ca()).signing);
 }
 
-async function signControlled(content: AidContent, key: SigningKey): Promise<AidVersionRow> {
+async function signPlatformContent(content: AidContent, key: SigningKey): Promise<AidVersionRow> {
   const { did, version } = content;
-  const { canonical, proof } = await signAid(platformControlled(content), key);
+  const { canonical, proof } = await signAid(pickPlatformContent(content), key);
   return { did, version, content: canonical, proof };
 }
 
 /** The content that the platform controls: without rating and escrow, so that a version is immutable. */
-function platformControlled(content: AidContent): AidContent {
+function pickPlatformContent(content: AidContent): AidContent {
   const { dispute_window_days, policy } = content.disputes;
   const controlled = { ...content, performance: {}, escrow: null, disputes: { dispute_window_days, policy } };
   return controlled as unknown as AidContent;
 }
 
-export function certificateIn(content: string): string | null {
+export function parseCertificate(content: string): string | null {
   const { identity } = JSON.parse(content) as { identity: { certificate: string | null } };
   return identity.certificate;
 }
 
 /** The effective status, which is computed at each read and never signed (IDN-20). */
-export function liveOf(
+export function toLiveStatus(
   agent: Pick<AgentRow, "status" | "environment">,
-  principal: PrincipalStanding,
+  principal: StoredStatus,
   now: number,
 ): { status: AgentRow["status"]; environment: Environment; as_of: string } {
   const status = effectiveAgentStatus(agent.status, effectivePrincipalStatus(principal, now));

@@ -30,7 +30,7 @@ export type KeyFault = { readonly kid: string; readonly message: string };
  * Adds the present secret to the recorded keys, which may be an hour old: its signing key signs now, and a key that was added this minute may not
  * be recorded yet.
  */
-export function seenWith(named: readonly NamedKey[], seen: readonly SeenKey[], now: number): SeenKey[] {
+export function addPresentKeys(named: readonly NamedKey[], seen: readonly SeenKey[], now: number): SeenKey[] {
   const unseen = named
     .filter(({ kid, use }) => use !== "revoked" && seen.every((key) => key.kid !== kid))
     .map(({ kid }): SeenKey => ({ kid, publishedAt: now, signsFrom: null, signedUntil: null }));
@@ -41,7 +41,7 @@ export function seenWith(named: readonly NamedKey[], seen: readonly SeenKey[], n
 }
 
 /** Among the other keys, the one that signed last. */
-export function lastSigner(seen: readonly SeenKey[], kid: string): SeenKey | undefined {
+export function findLastSigner(seen: readonly SeenKey[], kid: string): SeenKey | undefined {
   const others = seen.filter((key) => key.kid !== kid && key.signedUntil !== null);
   return others.toSorted((a, b) => (b.signedUntil ?? 0) - (a.signedUntil ?? 0))[0];
 }
@@ -50,7 +50,7 @@ export function lastSigner(seen: readonly SeenKey[], kid: string): SeenKey | und
  * The faults of a secret's keys, given the keys that were seen. The first key of a service may sign at once, and so may one that replaces a
  * revoked key.
  */
-export function faultsOfKeys(named: readonly NamedKey[], seen: readonly SeenKey[], now: number): KeyFault[] {
+export function findKeyFaults(named: readonly NamedKey[], seen: readonly SeenKey[], now: number): KeyFault[] {
   const missing = seen
     .filter(({ kid }) => named.every((key) => key.kid !== kid))
     .flatMap((key) => {
@@ -58,14 +58,16 @@ export function faultsOfKeys(named: readonly NamedKey[], seen: readonly SeenKey[
       if (until === null || until <= now) return [];
       return [{ kid: key.kid, message: `missing: certificates under it may be valid until ${toIso(until)}.` }];
     });
-  const begins = named.filter(({ use }) => use === "signing").flatMap(({ kid }) => tooEarly(kid, named, seen, now));
+  const begins = named
+    .filter(({ use }) => use === "signing")
+    .flatMap(({ kid }) => findEarlySigning(kid, named, seen, now));
   return [...missing, ...begins];
 }
 
-function tooEarly(kid: string, named: readonly NamedKey[], seen: readonly SeenKey[], now: number): KeyFault[] {
+function findEarlySigning(kid: string, named: readonly NamedKey[], seen: readonly SeenKey[], now: number): KeyFault[] {
   const own = seen.find((key) => key.kid === kid);
   const begins = own?.signsFrom ?? now;
-  const before = lastSigner(
+  const before = findLastSigner(
     seen.filter(({ signsFrom }) => signsFrom !== null && signsFrom < begins),
     kid,
   );

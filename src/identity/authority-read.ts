@@ -1,7 +1,14 @@
 // Shows operators the keys of the CA, and how long each is needed (IDN-29).
 import type { OperatorCall } from "../call.ts";
 import { toIso, toIsoOrNull } from "../core/clock.ts";
-import { droppableFrom, faultsOfKeys, type NamedKey, type SeenKey, seenWith, usableFrom } from "./authority-keys.ts";
+import {
+  addPresentKeys,
+  droppableFrom,
+  findKeyFaults,
+  type NamedKey,
+  type SeenKey,
+  usableFrom,
+} from "./authority-keys.ts";
 import { findAuthorityKeys } from "./authority-store.ts";
 import type { AuthorityKeyView, AuthorityView } from "./responses.ts";
 
@@ -10,8 +17,8 @@ export async function getAuthority(call: OperatorCall): Promise<AuthorityView> {
   const { keys: named } = await call.deps.ca();
   const now = Date.now();
   return {
-    keys: seenWith(named, seen, now).map((key) => toView(key, named, now)),
-    faults: faultsOfKeys(named, seen, now).map(({ kid, message }) => `${kid}: ${message}`),
+    keys: addPresentKeys(named, seen, now).map((key) => toView(key, named, now)),
+    faults: findKeyFaults(named, seen, now).map(({ kid, message }) => `${kid}: ${message}`),
   };
 }
 

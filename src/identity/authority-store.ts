@@ -7,14 +7,14 @@ import { type AuthorityKeyRow, authorityKeys } from "../db/tables/agents.ts";
 export const findAuthorityKeys = (db: Database): Read<AuthorityKeyRow[]> =>
   read(db.select().from(authorityKeys), (rows) => rows.sort((a, b) => b.publishedAt - a.publishedAt));
 
-export const noteAuthorityKey = (db: Database, kid: string, now: number): Statement =>
+export const recordAuthorityKey = (db: Database, kid: string, now: number): Statement =>
   db.insert(authorityKeys).values({ kid, publishedAt: now }).onConflictDoNothing();
 
 /** Deletes a key that never signed and is no longer in the secret: if it returns, its day of notice starts again. */
 export const forgetAuthorityKey = (db: Database, kid: string): Statement =>
   db.delete(authorityKeys).where(and(eq(authorityKeys.kid, kid), isNull(authorityKeys.signsFrom)));
 
-export const noteSigningKey = (db: Database, kid: string, now: number): Statement =>
+export const recordSigningKey = (db: Database, kid: string, now: number): Statement =>
   db
     .update(authorityKeys)
     .set({ signsFrom: sql`coalesce(${authorityKeys.signsFrom}, ${now})`, signedUntil: now })

@@ -17,9 +17,9 @@ import { CERTIFICATE_STATUS } from "../protocol/status-list.ts";
 // ---- Certificates ---------------------------------------------------------------------------------------------------
 
 /** The claims of a certificate that its row has to confirm: with a stolen CA key, an attacker can forge all others (IDN-27). */
-export type Issued = Pick<CertificateRow, "did" | "jti" | "keyId" | "caKid">;
+export type IssuedClaims = Pick<CertificateRow, "did" | "jti" | "keyId" | "caKid">;
 
-const isRowOf = ({ did, jti, keyId, caKid }: Issued): SQL | undefined =>
+const isRowOf = ({ did, jti, keyId, caKid }: IssuedClaims): SQL | undefined =>
   and(
     eq(certificates.did, did),
     eq(certificates.jti, jti),
@@ -28,7 +28,7 @@ const isRowOf = ({ did, jti, keyId, caKid }: Issued): SQL | undefined =>
   );
 
 /** Finds a certificate that is still valid: current, or replaced with a grace that has not ended (IDN-10). */
-export const findLiveCertificate = (db: Database, issued: Issued, now: number): Read<CertificateRow | null> =>
+export const findLiveCertificate = (db: Database, issued: IssuedClaims, now: number): Read<CertificateRow | null> =>
   readOne(
     db
       .select()
@@ -36,11 +36,11 @@ export const findLiveCertificate = (db: Database, issued: Issued, now: number): 
       .where(and(isRowOf(issued), or(isNull(certificates.replacedAt), gt(certificates.replacedAt, now)))),
   );
 
-export const findCertificate = (db: Database, issued: Issued): Read<Pick<CertificateRow, "replacedAt"> | null> =>
+export const findCertificate = (db: Database, issued: IssuedClaims): Read<Pick<CertificateRow, "replacedAt"> | null> =>
   readOne(db.select({ replacedAt: certificates.replacedAt }).from(certificates).where(isRowOf(issued)));
 
 /** The agents among these whose present certificate ends before its expiry, although no other was issued (AGT-22). */
-export const findEnding = (db: Database, dids: readonly string[]): Read<ReadonlySet<string>> =>
+export const findCertificatesSetToEnd = (db: Database, dids: readonly string[]): Read<ReadonlySet<string>> =>
   read(
     db
       .select({ did: certificates.did })
@@ -108,7 +108,7 @@ export const insertCertificates = (db: Database, rows: readonly CertificateRow[]
   );
 
 /** The status list's value for certificates of an agent in a status (IDN-12). */
-const LISTED: Readonly<Record<AgentStatus, number>> = {
+const LISTED_STATUS: Readonly<Record<AgentStatus, number>> = {
   DRAFT: CERTIFICATE_STATUS.valid,
   ACTIVE: CERTIFICATE_STATUS.valid,
   FUNDING: CERTIFICATE_STATUS.suspended,
@@ -117,7 +117,7 @@ const LISTED: Readonly<Record<AgentStatus, number>> = {
   TERMINATED: CERTIFICATE_STATUS.invalid,
 };
 
-export const listedStatusOf = (status: AgentStatus): number => LISTED[status];
+export const listedStatusOf = (status: AgentStatus): number => LISTED_STATUS[status];
 
 type Certified = Pick<AgentRow, "did" | "certificateJti" | "recertified">;
 
@@ -135,12 +135,12 @@ export const listCertificates = (
     : [
         db
           .update(certificates)
-          .set({ listedStatus: LISTED[status] })
+          .set({ listedStatus: LISTED_STATUS[status] })
           .where(
             and(
               eq(certificates.did, did),
               recertified ? undefined : eq(certificates.jti, certificateJti),
-              ne(certificates.listedStatus, LISTED[status]),
+              ne(certificates.listedStatus, LISTED_STATUS[status]),
             ),
           ),
       ];
@@ -149,11 +149,11 @@ export const listCertificates = (
 export const listCertificatesOf = (db: Database, dids: readonly string[], status: AgentStatus): Statement =>
   db
     .update(certificates)
-    .set({ listedStatus: LISTED[status] })
+    .set({ listedStatus: LISTED_STATUS[status] })
     .where(
       and(
         sql`did in (select value from json_each(${JSON.stringify(dids)}))`,
-        ne(certificates.listedStatus, LISTED[status]),
+        ne(certificates.listedStatus, LISTED_STATUS[status]),
       ),
     );
 
@@ -166,7 +166,7 @@ export type DrawnPlace = Place & { readonly taken: number };
 /** A place stays occupied this long after its certificate's end. */
 const RESTS_MS = 30 * DAY_MS;
 /** In real time: all sandboxes share the lists, whatever their clocks say. */
-const restedBefore = (): number => Date.now() - RESTS_MS;
+const placeFreeBefore = (): number => Date.now() - RESTS_MS;
 /** If the list is three quarters full, all of these are taken once in a hundred draws. */
 const PLACES_DRAWN = 16;
 
@@ -198,7 +198,7 @@ export const findPlace = (db: Database): Read<DrawnPlace | null> =>
       .innerJoin(sql`json_each(${drawPlaces(PLACES_DRAWN)}) as drawn`, sql`true`)
       .where(
         sql`not exists (select 1 from certificates c where c.list_id = newest.list_id and c.idx = drawn.value
-                and c.expires_at > ${restedBefore()})`,
+                and c.expires_at > ${placeFreeBefore()})`,
       )
       .limit(1),
   );
@@ -219,7 +219,7 @@ export const findPlaces = (db: Database, many: number): Read<DrawnPlace[]> =>
       .innerJoin(sql`json_each(${drawPlaces(DRAWN_FOR_EACH * many + PLACES_DRAWN)}) as drawn`, sql`true`)
       .where(
         sql`not exists (select 1 from certificates c where c.list_id = newest.list_id and c.idx = drawn.value
-                and c.expires_at > ${restedBefore()})`,
+                and c.expires_at > ${placeFreeBefore()})`,
       )
       .limit(many),
   );
@@ -233,7 +233,7 @@ export const clearPlaces = (db: Database, places: readonly Place[]): Statement =
         sql`(list_id, idx) in (select value ->> 0, value ->> 1 from json_each(${JSON.stringify(
           places.map(({ listId, idx }) => [listId, idx]),
         )}))`,
-        lte(certificates.expiresAt, restedBefore()),
+        lte(certificates.expiresAt, placeFreeBefore()),
       ),
     );
 
@@ -242,7 +242,7 @@ export const clearPlace = (db: Database, { listId, idx }: Place): Statement =>
   db
     .delete(certificates)
     .where(
-      and(eq(certificates.listId, listId), eq(certificates.idx, idx), lte(certificates.expiresAt, restedBefore())),
+      and(eq(certificates.listId, listId), eq(certificates.idx, idx), lte(certificates.expiresAt, placeFreeBefore())),
     );
 
 export const isCrowded = ({ taken }: DrawnPlace): boolean => taken >= CROWDED_AFTER;
@@ -269,7 +269,7 @@ export const sampleNewestList = (db: Database): Read<{ listId: number; taken: nu
         listId: sql<number>`newest.list_id`.as("list_id"),
         taken: sql<number>`(select count(*) from json_each(${drawPlaces(PLACES_SAMPLED)}) as drawn
             cross join certificates c on c.list_id = newest.list_id and c.idx = drawn.value
-            and c.expires_at > ${restedBefore()})`.as("taken"),
+            and c.expires_at > ${placeFreeBefore()})`.as("taken"),
       })
       .from(NEWEST),
   );
@@ -283,7 +283,7 @@ export const findNewestList = (db: Database) =>
       .limit(1),
   );
 
-export const noteCount = (db: Database, listId: number, countedAt: number): Statement =>
+export const recordListCount = (db: Database, listId: number, countedAt: number): Statement =>
   db.update(statusLists).set({ countedAt }).where(eq(statusLists.listId, listId));
 
 /** Opens the next list; if two callers open it, one succeeds. */
@@ -341,7 +341,7 @@ export const findListToSign = (
 };
 
 /** Stores a signed list; of several readers that sign at the same time, one stores its list. */
-export const keepSigned = (
+export const storeSignedList = (
   db: Database,
   listId: number,
   before: number | null,

@@ -12,7 +12,7 @@ import { canonicalJson } from "../protocol/canonical-json.ts";
 import { type CertificateCheck, type CertificateClaims, issueCertificate } from "../protocol/certificate.ts";
 import { jwkThumbprint } from "../protocol/jwks.ts";
 import { delegationOf, scopeOf } from "./aid.ts";
-import { type DrawnPlace, type Issued, listedStatusOf, type Place } from "./certificate-store.ts";
+import { type DrawnPlace, type IssuedClaims, listedStatusOf, type Place } from "./certificate-store.ts";
 import { watchCrowding } from "./open-status-list.ts";
 
 export type IssuedCertificate = {
@@ -36,7 +36,7 @@ export async function certify(
   }
   background(watchCrowding(deps, drawn));
   const { taken: _drawnBefore, ...place } = drawn;
-  return issueAt(deps, agent, principal, place);
+  return issueAtPlace(deps, agent, principal, place);
 }
 
 /** True if a certificate names another attestation than its principal's present one: it ends with the attestation that it names. */
@@ -56,7 +56,7 @@ export const statesOtherScope = (certificate: string, agent: AgentRow): boolean 
  * Issues a certificate at a place. It never outlives the principal's attestation, and its dates are in real time, because an offline reader has no
  * other clock (IDN-7).
  */
-export async function issueAt(
+export async function issueAtPlace(
   deps: Deps,
   agent: AgentRow,
   principal: PrincipalRow,
@@ -109,7 +109,10 @@ export async function issueAt(
 }
 
 /** The columns of the row that this service stored for a certificate. */
-export const issuedAs = async ({ claims, kid }: Extract<CertificateCheck, { ok: true }>): Promise<Issued> => ({
+export const toIssuedClaims = async ({
+  claims,
+  kid,
+}: Extract<CertificateCheck, { ok: true }>): Promise<IssuedClaims> => ({
   did: claims.sub,
   jti: claims.jti,
   keyId: await jwkThumbprint(claims.cnf.jwk),

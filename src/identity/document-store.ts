@@ -1,28 +1,28 @@
 // Store of the rows from which a document is served and signed: the agent's row and all that belongs to it, in one statement.
 import { eq, type InferSelectModel, type SQL, sql } from "drizzle-orm";
 import type { SQLiteTable } from "drizzle-orm/sqlite-core";
-import { type Database, type Read, read, rowFrom, valuesOf } from "../db/batch.ts";
+import { type Database, decodeRow, type Read, read, toValuesArray } from "../db/batch.ts";
 import { compileOnce, type RowOf } from "../db/compiled.ts";
 import { agents, aids, aidVersions, type MarketRow } from "../db/tables/agents.ts";
 import type { EscrowRow } from "../db/tables/money.ts";
 import { principals } from "../db/tables/principals.ts";
-import type { PrincipalStanding } from "../principals/standing.ts";
+import type { StoredStatus } from "../principals/standing.ts";
 import { ownedRows } from "./owned-store.ts";
-import { type AgentWithPrincipal, principalIn, type SignedDocument, standing } from "./store.ts";
+import { type AgentWithPrincipal, effectiveStatusColumns, type SignedDocument, toPrincipalStanding } from "./store.ts";
 
 /** True if the stored document has an earlier revision, or there is none. */
 const STALE = sql`aids.revision is not agents.revision`;
 
 /** A complete row as one column; null unless the condition holds. */
 const rowIf = <T extends SQLiteTable>(table: T, when: SQL) =>
-  sql<InferSelectModel<T> | null>`case when ${when} then ${valuesOf(table)} end`.mapWith(
-    (text: string): InferSelectModel<T> => rowFrom(table, JSON.parse(text) as unknown[]),
+  sql<InferSelectModel<T> | null>`case when ${when} then ${toValuesArray(table)} end`.mapWith(
+    (text: string): InferSelectModel<T> => decodeRow(table, JSON.parse(text) as unknown[]),
   );
 
 const documentByDid = compileOnce((db) =>
   db
     .select({
-      ...standing,
+      ...effectiveStatusColumns,
       agentRevision: agents.revision,
       content: aids.content,
       proof: aids.proof,
@@ -49,7 +49,7 @@ export type DocumentSource = AgentWithPrincipal & {
 
 export type FoundDocument = {
   readonly agent: Pick<AgentWithPrincipal["agent"], "status" | "environment" | "revision">;
-  readonly principal: PrincipalStanding;
+  readonly principal: StoredStatus;
   /** The document that was signed last; null for a DRAFT. */
   readonly aid: (SignedDocument & { readonly revision: number }) | null;
   /** Null while the stored document is current. */
@@ -62,7 +62,7 @@ export const findDocument = (db: Database, did: string): Read<FoundDocument | nu
     const { content, proof, revision, agent, principal, newest, markets, escrows } = row;
     return {
       agent: { status: row.status, environment: row.environment, revision: row.agentRevision },
-      principal: principalIn(row),
+      principal: toPrincipalStanding(row),
       aid: content === null || proof === null || revision === null ? null : { content, proof, revision },
       source: agent && principal ? { agent, principal, newest, markets, escrows } : null,
     };

@@ -11,9 +11,9 @@ import { verifyAid } from "../protocol/aid.ts";
 import { verifyCertificate } from "../protocol/certificate.ts";
 import { checkNonce, importNonceKey, issueNonce } from "../protocol/nonce.ts";
 import { verifyProof } from "../protocol/proof.ts";
-import { liveOf } from "./aid.ts";
-import { issuedAs } from "./certificate.ts";
-import { findCertificate, type Issued } from "./certificate-store.ts";
+import { toLiveStatus } from "./aid.ts";
+import { toIssuedClaims } from "./certificate.ts";
+import { findCertificate, type IssuedClaims } from "./certificate-store.ts";
 import type { ProofInput } from "./handshake-schema.ts";
 import { findPublicAgent } from "./store.ts";
 
@@ -24,10 +24,10 @@ const nonceKey = memoizeBy((env: Pick<Env, "NONCE_KEY">): Promise<CryptoKey> => 
 });
 
 // Real time, not the call's clock: a nonce and a proof live for seconds.
-const wall = (): number => Date.now();
+const realNow = (): number => Date.now();
 
 export async function issueChallenge(call: PublicCall) {
-  const now = wall();
+  const now = realNow();
   const expires_at = toIso(now + CHALLENGE_NONCE_SECONDS * SECOND_MS);
   return {
     nonce: await issueNonce(await nonceKey(call.deps.env), now),
@@ -38,8 +38,8 @@ export async function issueChallenge(call: PublicCall) {
 
 /** Checks signature and dates, as is possible offline, and what only the service knows: whether the certificate is still valid (IDN-25). */
 export async function checkCertificate(call: PublicCall, certificate: string) {
-  const checked = await certificateOf(call, certificate);
-  const reason = checked.ok ? await endOf(call, await issuedAs(checked)) : checked.reason;
+  const checked = await verifyGivenCertificate(call, certificate);
+  const reason = checked.ok ? await findCertificateEnd(call, await toIssuedClaims(checked)) : checked.reason;
   if (!checked.ok || reason !== null) {
     return { valid: false, reason, agent_id: null, cert_tier: null, economic_role: null, claims: null };
   }
@@ -49,38 +49,41 @@ export async function checkCertificate(call: PublicCall, certificate: string) {
 }
 
 /** Why a certificate ended before its expiry; null while it is valid. A suspension does not end it: the agent's status shows that. */
-async function endOf(call: PublicCall, issued: Issued): Promise<"unknown" | "revoked" | "replaced" | null> {
+async function findCertificateEnd(
+  call: PublicCall,
+  issued: IssuedClaims,
+): Promise<"unknown" | "revoked" | "replaced" | null> {
   const { found, certificate } = await call.read({
     found: findPublicAgent(call.db, issued.did),
     certificate: findCertificate(call.db, issued),
   });
   if (!found || !certificate) return "unknown";
-  if (isFinal(liveOf(found.agent, found.principal, call.now).status)) return "revoked";
-  return certificate.replacedAt !== null && certificate.replacedAt <= wall() ? "replaced" : null;
+  if (isFinal(toLiveStatus(found.agent, found.principal, call.now).status)) return "revoked";
+  return certificate.replacedAt !== null && certificate.replacedAt <= realNow() ? "replaced" : null;
 }
 
 export async function checkProof(call: PublicCall, input: ProofInput) {
-  const checked = await certificateOf(call, input.certificate);
-  if (!checked.ok) return refused(checked.reason);
+  const checked = await verifyGivenCertificate(call, input.certificate);
+  if (!checked.ok) return refuseProof(checked.reason);
   const { claims, agentKey } = checked;
   const statement =
     input.proof_type === "bound_proof"
       ? ({ kind: "bound", timestamp: input.timestamp, callerDid: claims.sub, calleeDid: input.callee_did } as const)
       : ({ kind: "challenge", timestamp: input.timestamp, nonce: input.nonce, agentDid: claims.sub } as const);
-  const proof = await verifyProof({ statement, proof: input.proof, key: agentKey, now: wall() });
-  if (!proof.ok) return refused(proof.reason);
+  const proof = await verifyProof({ statement, proof: input.proof, key: agentKey, now: realNow() });
+  if (!proof.ok) return refuseProof(proof.reason);
   // A key is valid no longer than its certificate: a stolen key that was rotated away, or a stolen key of the CA, proves nothing.
-  const ended = await endOf(call, await issuedAs(checked));
-  if (ended !== null) return refused(ended);
+  const ended = await findCertificateEnd(call, await toIssuedClaims(checked));
+  if (ended !== null) return refuseProof(ended);
   if (input.proof_type === "challenge_response") {
-    const nonce = await checkNonce(await nonceKey(call.deps.env), input.nonce, wall());
-    if (!nonce.ok) return refused(nonce.reason);
-    if (!(await useNonceOnce(call, input.nonce, nonce.expiresAt))) return refused("nonce_used");
+    const nonce = await checkNonce(await nonceKey(call.deps.env), input.nonce, realNow());
+    if (!nonce.ok) return refuseProof(nonce.reason);
+    if (!(await useNonceOnce(call, input.nonce, nonce.expiresAt))) return refuseProof("nonce_used");
   }
   return { verified: true, reason: null, agent_id: claims.sub };
 }
 
-const refused = (reason: string) => ({ verified: false, reason, agent_id: null });
+const refuseProof = (reason: string) => ({ verified: false, reason, agent_id: null });
 
 /** Uses up a nonce (PRF-13). */
 async function useNonceOnce(call: PublicCall, nonce: string, expiresAt: number): Promise<boolean> {
@@ -98,7 +101,7 @@ export async function checkAid(call: PublicCall, aid: unknown) {
   return { valid: true, reason: null, did, version, revision };
 }
 
-async function certificateOf(call: PublicCall, certificate: string) {
+async function verifyGivenCertificate(call: PublicCall, certificate: string) {
   const { verification } = await call.deps.ca();
-  return verifyCertificate(certificate, verification, { issuer: call.deps.config.issuer, now: wall() });
+  return verifyCertificate(certificate, verification, { issuer: call.deps.config.issuer, now: realNow() });
 }

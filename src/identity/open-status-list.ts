@@ -10,9 +10,9 @@ import {
   type DrawnPlace,
   findNewestList,
   isCrowded,
-  noteCount,
   openList,
   PLACES_SAMPLED,
+  recordListCount,
   sampleNewestList,
 } from "./certificate-store.ts";
 
@@ -35,13 +35,13 @@ export const openStatusLists: BulkJob = {
     return {
       // A list that was never counted is counted in the minute in which it is found.
       oldestDueAt: countedAt === 0 ? now : countedAt + COUNTED_EVERY_MS,
-      run: async () => ({ done: await openWhenFull(deps, listId, now), failed: [], next: null }),
+      run: async () => ({ done: await openListWhenFull(deps, listId, now), failed: [], next: null }),
     };
   },
 };
 
-async function openWhenFull({ db }: Deps, listId: number, now: number): Promise<number> {
-  await commit(db, [noteCount(db, listId, now)]);
+async function openListWhenFull({ db }: Deps, listId: number, now: number): Promise<number> {
+  await commit(db, [recordListCount(db, listId, now)]);
   const { count } = await readBatch(db, { count: countNewestList(db, now) });
   if (!count || count.taken < STATUS_LIST_FULL * STATUS_LIST_SIZE) return 0;
   await commit(db, [openList(db, count.listId + 1, now)]);

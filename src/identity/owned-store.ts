@@ -2,36 +2,36 @@
 import { eq, type Placeholder, type SQL, sql } from "drizzle-orm";
 import { sells } from "../core/roles.ts";
 import { ECONOMIC_ROLES } from "../core/vocabulary.ts";
-import { type Database, type Read, readOne, rowFrom, valuesOf } from "../db/batch.ts";
-import { type OfTwoClocks, providersOffsetOf } from "../db/clock.ts";
+import { type Database, decodeRow, type Read, readOne, toValuesArray } from "../db/batch.ts";
+import { providersOffsetOf, type WithProviderOffset } from "../db/clock.ts";
 import { compileOnce } from "../db/compiled.ts";
 import { agentMarkets, agents, type MarketRow } from "../db/tables/agents.ts";
 import { type EscrowRow, escrows, transactions } from "../db/tables/money.ts";
 import { principals } from "../db/tables/principals.ts";
-import { ofIntent } from "../intents/find-store.ts";
+import { selectFromIntent } from "../intents/find-store.ts";
 import { type AgentWithPrincipal, withPrincipal } from "./store.ts";
 
 type Owned = typeof agentMarkets | typeof escrows;
 
-const OWN = sql`agents.environment`;
+const ownEnvironment = sql`agents.environment`;
 
-const ofAgent = (table: Owned, environment: SQL): SQL =>
+const fromAgentRows = (table: Owned, environment: SQL): SQL =>
   sql`from ${table} where ${table.did} = agents.did and ${table.environment} = ${environment}`;
 
-const listOf = (table: Owned, environment = OWN): SQL =>
-  sql`(select json_group_array(${valuesOf(table)}) from (select * ${ofAgent(table, environment)}) as ${table})`;
+const toJsonList = (table: Owned, environment = ownEnvironment): SQL =>
+  sql`(select json_group_array(${toValuesArray(table)}) from (select * ${fromAgentRows(table, environment)}) as ${table})`;
 
 /** A list that reads only the first row, because a range reads one row beyond its end. `more` is true in that row if there may be others. */
-const firstOf = (table: Owned, more?: SQL): SQL => {
-  const alone = sql`json_array(${valuesOf(table)})`;
-  const list = more ? sql`case when ${more} then ${listOf(table)} else ${alone} end` : alone;
-  return sql`coalesce((select ${list} ${ofAgent(table, OWN)} limit 1), '[]')`;
+const toJsonListOfFirst = (table: Owned, more?: SQL): SQL => {
+  const alone = sql`json_array(${toValuesArray(table)})`;
+  const list = more ? sql`case when ${more} then ${toJsonList(table)} else ${alone} end` : alone;
+  return sql`coalesce((select ${list} ${fromAgentRows(table, ownEnvironment)} limit 1), '[]')`;
 };
 
-const MARKETS = firstOf(agentMarkets, sql`not sole`);
+const MARKETS = toJsonListOfFirst(agentMarkets, sql`not sole`);
 /** The agent's own row says how many vaults it has. */
 const VAULTS = sql`case when agents.escrow_states = '{}' then '[]'
-  when instr(agents.escrow_states, ',') = 0 then ${firstOf(escrows)} else ${listOf(escrows)} end`;
+  when instr(agents.escrow_states, ',') = 0 then ${toJsonListOfFirst(escrows)} else ${toJsonList(escrows)} end`;
 
 function toRows<T extends Owned>(table: T, lists: SQL, only: SQL) {
   const sellers = sql.join(
@@ -39,7 +39,7 @@ function toRows<T extends Owned>(table: T, lists: SQL, only: SQL) {
     sql`, `,
   );
   return sql`case when agents.economic_role in (${sellers}) and ${only} then ${lists} else '[]' end`.mapWith(
-    (text: string) => (JSON.parse(text) as unknown[][]).map((values) => rowFrom(table, values)),
+    (text: string) => (JSON.parse(text) as unknown[][]).map((values) => decodeRow(table, values)),
   );
 }
 
@@ -54,8 +54,8 @@ export const ownedRows = (only = sql`true`) => ({
  * of an environment that it has left, and its markets there do not count.
  */
 const ownedRowsIn = (environment: SQL) => {
-  const still = sql`${environment} = ${OWN}`;
-  const escrowRows = sql`case when ${still} then ${VAULTS} else ${listOf(escrows, environment)} end`;
+  const still = sql`${environment} = ${ownEnvironment}`;
+  const escrowRows = sql`case when ${still} then ${VAULTS} else ${toJsonList(escrows, environment)} end`;
   return {
     markets: ownedRows(still).markets,
     escrows: toRows(escrows, escrowRows, sql`true`).as("escrows"),
@@ -64,21 +64,23 @@ const ownedRowsIn = (environment: SQL) => {
 
 export type Seller = AgentWithPrincipal & { readonly markets: MarketRow[]; readonly escrows: EscrowRow[] };
 
-const sellers = (db: Database, did: SQL | Placeholder) =>
+const selectSellers = (db: Database, did: SQL | Placeholder) =>
   db
     .select({ ...withPrincipal, ...ownedRows() })
     .from(agents)
     .innerJoin(principals, eq(principals.principalId, agents.principalId))
     .where(sql`${agents.did} = ${did}`);
-const sellerByDid = compileOnce((db) => sellers(db, sql.placeholder("did")));
-const sellerOfIntent = compileOnce((db) => sellers(db, ofIntent(sql.placeholder("intentId")).providerDid));
+const sellerByDid = compileOnce((db) => selectSellers(db, sql.placeholder("did")));
+const sellerOfIntent = compileOnce((db) =>
+  selectSellers(db, selectFromIntent(sql.placeholder("intentId")).providerDid),
+);
 
 export const findSeller = (db: Database, did: string): Read<Seller | null> => readOne(sellerByDid(db, { did }));
 export const findSellerOf = (db: Database, intentId: string): Read<Seller | null> =>
   readOne(sellerOfIntent(db, { intentId }));
 
 /** The provider of a settlement, with its vaults in the settlement's environment and its platform's clock. */
-export const findSellerIn = (db: Database, transactionId: string): Read<(Seller & OfTwoClocks) | null> =>
+export const findSellerIn = (db: Database, transactionId: string): Read<(Seller & WithProviderOffset) | null> =>
   readOne(
     db
       .select({

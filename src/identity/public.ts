@@ -7,17 +7,17 @@ import { isFinal } from "../core/vocabulary.ts";
 import { escrowStateOf } from "../escrow/states.ts";
 import { effectivePrincipalStatus } from "../principals/standing.ts";
 import { ratingMethod } from "../ratings/method.ts";
-import { ratingAt } from "../ratings/signals.ts";
-import { certificateIn, liveOf } from "./aid.ts";
+import { ratingFromRow } from "../ratings/signals.ts";
+import { parseCertificate, toLiveStatus } from "./aid.ts";
 import { type DidForm, didDocument, keysOf } from "./did-document.ts";
-import { findCertified, findStatus, findSubjectRow, principalIn } from "./store.ts";
+import { findCertificateDocument, findStatus, findSubjectRow, toPrincipalStanding } from "./store.ts";
 
 export async function getStatus(call: PublicCall, did: string) {
   const { db, deps, now } = call;
   const { agent } = await call.read({ agent: findStatus(db, did) });
   if (!agent) throw new ServiceError("not_found");
-  const principal = principalIn(agent);
-  const { status, environment, as_of } = liveOf(agent, principal, now);
+  const principal = toPrincipalStanding(agent);
+  const { status, environment, as_of } = toLiveStatus(agent, principal, now);
   return {
     did,
     status,
@@ -25,7 +25,7 @@ export async function getStatus(call: PublicCall, did: string) {
     cert_tier: agent.certTier,
     economic_role: agent.economicRole,
     escrow_state: escrowStateOf(agent),
-    agent_rating: ratingAt(agent, ratingMethod(deps.env, environment), now + agent.clockOffsetMs),
+    agent_rating: ratingFromRow(agent, ratingMethod(deps.env, environment), now + agent.clockOffsetMs),
     principal_status: effectivePrincipalStatus(principal, now),
     aid_version: agent.version,
     aid_revision: agent.revision,
@@ -34,8 +34,8 @@ export async function getStatus(call: PublicCall, did: string) {
 }
 
 export async function getCertificate(call: PublicCall, did: string) {
-  const { found } = await call.read({ found: findCertified(call.db, did) });
-  const certificate = found && certificateIn(found.content);
+  const { found } = await call.read({ found: findCertificateDocument(call.db, did) });
+  const certificate = found && parseCertificate(found.content);
   if (!found || certificate === null) throw new ServiceError("not_found");
   return {
     did,
@@ -49,7 +49,7 @@ export async function getCertificate(call: PublicCall, did: string) {
 export async function findSubject(call: PublicCall, did: string) {
   const { agent } = await call.read({ agent: findSubjectRow(call.db, did) });
   if (!agent) return null;
-  return { agent, deactivated: isFinal(liveOf(agent, principalIn(agent), call.now).status) };
+  return { agent, deactivated: isFinal(toLiveStatus(agent, toPrincipalStanding(agent), call.now).status) };
 }
 
 /** W3C DID Core: the agent's keys, its document and its endpoint. `deactivated` is part of a resolution's metadata, not of the document. */

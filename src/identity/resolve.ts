@@ -29,7 +29,7 @@ export class ResolutionError extends Error {
 }
 
 /** A DID URL, and its parameters together with the options: the algorithms treat both alike. */
-export type Asked = { readonly url: DidUrl; readonly parameters: ReadonlyMap<string, string> };
+export type DidRequest = { readonly url: DidUrl; readonly parameters: ReadonlyMap<string, string> };
 
 type Metadata = { readonly created?: string; readonly deactivated?: true };
 type Method = DidDocument["verificationMethod"][number];
@@ -40,14 +40,14 @@ export type Content = DidDocument | ((Method | Service) & { readonly "@context":
 export type Resolved = { readonly content: Content; readonly location: string | null; readonly metadata: Metadata };
 
 /** True if the request asks for a part of a document, or for the target of a service. */
-export const isPart = ({ url: { path, fragment }, parameters }: Asked): boolean =>
+export const isPart = ({ url: { path, fragment }, parameters }: DidRequest): boolean =>
   path !== "" || fragment !== null || selectsService(parameters);
 
-export const selectsService = (parameters: Asked["parameters"]): boolean =>
+export const selectsService = (parameters: DidRequest["parameters"]): boolean =>
   ["service", "serviceType", "relativeRef"].some((name) => parameters.has(name));
 
 /** Reads a request. A DID URL has its parameters in itself, or as the query of the request. */
-export function readAsked(identifier: string, query: Iterable<readonly [string, string]>): Asked {
+export function parseDidRequest(identifier: string, query: Iterable<readonly [string, string]>): DidRequest {
   const url = parseDidUrl(identifier);
   if (!url) {
     throw /[/?#]/.test(identifier)
@@ -80,7 +80,7 @@ const OPTIONS: ReadonlyMap<string, RegExp> = new Map([
  */
 const NOT_SUPPORTED: ReadonlyMap<string, RegExp> = new Map([["versionTime", SECOND]]);
 
-function judge({ url: { did, method }, parameters }: Asked): void {
+function checkDidRequest({ url: { did, method }, parameters }: DidRequest): void {
   if (method !== "aeap")
     throw new ResolutionError("METHOD_NOT_SUPPORTED", `This resolver does not resolve did:${method}.`);
   if (!isDid(did)) throw new ResolutionError("INVALID_DID", "A did:aeap must end with a lower-case UUID of version 4.");
@@ -92,8 +92,8 @@ function judge({ url: { did, method }, parameters }: Asked): void {
 }
 
 /** Takes one trip, and none for the service's own DID. A deactivated DID has no parts: its outcome is the document without keys. */
-export async function resolve(call: PublicCall, asked: Asked): Promise<Resolved> {
-  judge(asked);
+export async function resolveDidUrl(call: PublicCall, asked: DidRequest): Promise<Resolved> {
+  checkDidRequest(asked);
   const { serviceDid, issuer } = call.deps.config;
   if (asked.url.did === serviceDid) {
     const { jwks } = await call.deps.ca();
@@ -108,7 +108,7 @@ export async function resolve(call: PublicCall, asked: Asked): Promise<Resolved>
   return { ...dereference(document, asked), metadata: { created } };
 }
 
-function dereference(document: DidDocument, { url, parameters }: Asked): Pick<Resolved, "content" | "location"> {
+function dereference(document: DidDocument, { url, parameters }: DidRequest): Pick<Resolved, "content" | "location"> {
   if (url.path !== "") throw new ResolutionError("NOT_FOUND", "A did:aeap has no paths.");
   if (selectsService(parameters)) return selectService(document, url, parameters);
   if (url.fragment === null) return { content: document, location: null };
@@ -120,7 +120,7 @@ function dereference(document: DidDocument, { url, parameters }: Asked): Pick<Re
 
 const servicesOf = (document: DidDocument): readonly Service[] => ("service" in document ? document.service : []);
 
-function selectService(document: DidDocument, url: DidUrl, parameters: Asked["parameters"]) {
+function selectService(document: DidDocument, url: DidUrl, parameters: DidRequest["parameters"]) {
   const [wanted, type, reference] = ["service", "serviceType", "relativeRef"].map((name) => parameters.get(name));
   if (wanted === undefined && type === undefined)
     throw new ResolutionError("INVALID_OPTIONS", "A relativeRef needs a service or a serviceType.");
@@ -130,12 +130,12 @@ function selectService(document: DidDocument, url: DidUrl, parameters: Asked["pa
   );
   const [selected] = service;
   if (!selected) throw new ResolutionError("NOT_FOUND", "The document has no such service.");
-  const location = endpointOf(selected.serviceEndpoint, reference ?? "", url.fragment);
+  const location = resolveReference(selected.serviceEndpoint, reference ?? "", url.fragment);
   return { content: { ...document, service }, location };
 }
 
 /** Resolves a reference by RFC 3986, section 5. A reference to another host is refused: it would make the DID URL an open redirect. */
-function endpointOf(endpoint: string, reference: string, fragment: string | null): string {
+function resolveReference(endpoint: string, reference: string, fragment: string | null): string {
   if (!URL.canParse(reference, endpoint)) throw new ResolutionError("INVALID_OPTIONS", "The relativeRef is malformed.");
   const own = new URL(endpoint);
   const target = reference === "" ? own : new URL(reference, endpoint);

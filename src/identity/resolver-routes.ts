@@ -1,17 +1,17 @@
 // The DID resolver: the HTTP binding of W3C DID Resolution 1.0 (section 12.1), with the media types of the earlier drafts, and the usual error
 // format for clients that ask for a bare document (IDN-32 to IDN-37). Nothing is cached: whether a key is valid depends on the instant.
 import { ServiceError } from "../core/errors.ts";
-import { type Offer, preferredOf } from "../http/accept.ts";
+import { choosePreferred, type Offer } from "../http/accept.ts";
 import { type Answer, answer } from "../http/answer.ts";
 import { route } from "../http/route.ts";
 import {
-  type Asked,
+  type DidRequest,
   isPart,
+  parseDidRequest,
   RESOLUTION_ERRORS,
   ResolutionError,
   type Resolved,
-  readAsked,
-  resolve,
+  resolveDidUrl,
   selectsService,
 } from "./resolve.ts";
 import { identifierParams, resolutionQuery } from "./resolver-schema.ts";
@@ -28,24 +28,24 @@ export const CONTENTS = [
 /** The form of an answer: a resolution result, a dereferencing result, or the content itself. `says`: the representation in its metadata. */
 type Form = Offer & { readonly kind: "resolution" | "dereferencing" | "content" | "uri"; readonly says: string };
 
-const form = (kind: Form["kind"], type: string, says = "application/did"): Form => ({ kind, type, says });
-const drafted = (kind: Form["kind"], profile: string): Form => ({
-  ...form(kind, LD_TYPE, "application/did+ld+json"),
+const newForm = (kind: Form["kind"], type: string, says = "application/did"): Form => ({ kind, type, says });
+const newDraftForm = (kind: Form["kind"], profile: string): Form => ({
+  ...newForm(kind, LD_TYPE, "application/did+ld+json"),
   profile: `https://w3id.org/${profile}`,
 });
 
-const RESULT = form("resolution", "application/did-resolution");
-const RESOLUTION = [RESULT, drafted("resolution", "did-resolution")];
-const PART_RESULT = form("dereferencing", "application/did-url-dereferencing");
-const DEREFERENCING = [PART_RESULT, drafted("dereferencing", "did-url-dereferencing")];
-const CONTENT = [...CONTENTS, LD_TYPE].map((type) => form("content", type, type));
-const URI = form("uri", "text/uri-list", "text/uri-list");
+const RESULT = newForm("resolution", "application/did-resolution");
+const RESOLUTION = [RESULT, newDraftForm("resolution", "did-resolution")];
+const PART_RESULT = newForm("dereferencing", "application/did-url-dereferencing");
+const DEREFERENCING = [PART_RESULT, newDraftForm("dereferencing", "did-url-dereferencing")];
+const CONTENT = [...CONTENTS, LD_TYPE].map((type) => newForm("content", type, type));
+const URI = newForm("uri", "text/uri-list", "text/uri-list");
 
 /** The form that the client prefers. A DID URL for a part of a document is dereferenced, not resolved. */
-function formOf(accept: string | undefined, asked: Asked | undefined): Form | undefined {
-  if (!asked || !isPart(asked)) return preferredOf(accept, [...RESOLUTION, ...CONTENT, ...DEREFERENCING]);
+function chooseForm(accept: string | undefined, asked: DidRequest | undefined): Form | undefined {
+  if (!asked || !isPart(asked)) return choosePreferred(accept, [...RESOLUTION, ...CONTENT, ...DEREFERENCING]);
   const uri = selectsService(asked.parameters) ? [URI] : [];
-  return preferredOf(accept, [...DEREFERENCING, ...CONTENT, ...uri]);
+  return choosePreferred(accept, [...DEREFERENCING, ...CONTENT, ...uri]);
 }
 
 const CONTEXT = "https://w3id.org/did-resolution/v1";
@@ -56,26 +56,26 @@ const headersOf = ({ type, profile }: Offer) => ({
 });
 
 /** Redirects to a selected endpoint with 303, unless the client accepts only a bare document. */
-function outcomeAnswer(form: Form, { content, location, metadata }: Resolved): Answer {
+function answerOutcome(form: Form, { content, location, metadata }: Resolved): Answer {
   const { deactivated } = metadata;
   if (location !== null && form.kind !== "content") return answer(303, { Location: location, Vary: "Accept" }, null);
   const status = deactivated ? 410 : 200;
   if (form.kind === "content") return answer(status, headersOf(form), JSON.stringify(content));
   const shown = deactivated ? null : content;
   const about = deactivated ? {} : { contentType: form.says };
-  return result(form, status, shown, about, metadata);
+  return answerResult(form, status, shown, about, metadata);
 }
 
 /** The service's own error format has no codes for errors that only a resolver has: these are answered as a result, whatever is accepted. */
-function refusalAnswer(form: Form = RESULT, { type, message: detail }: ResolutionError): Answer {
+function answerRefusal(form: Form = RESULT, { type, message: detail }: ResolutionError): Answer {
   const { status, title } = RESOLUTION_ERRORS[type];
   if (form.kind === "content" && status === 400) throw new ServiceError("invalid_request", { message: detail });
   if (form.kind === "content" && status === 404) throw new ServiceError("not_found", { message: detail });
   const error = { type: `https://www.w3.org/ns/did#${type}`, title, detail };
-  return result(form, status, null, { error }, {});
+  return answerResult(form, status, null, { error }, {});
 }
 
-function result(form: Form, status: number, content: unknown, about: object, metadata: object): Answer {
+function answerResult(form: Form, status: number, content: unknown, about: object, metadata: object): Answer {
   const written = form.kind === "uri" ? PART_RESULT : form.kind === "content" ? RESULT : form;
   const body =
     written.kind === "resolution"
@@ -113,21 +113,21 @@ export const resolverRoutes = [
     surfaces: ["public"],
     handle: async (call, { params, query, headers }) => {
       const { accept = headers["accept"], ...options } = query;
-      let asked: Asked | undefined;
+      let asked: DidRequest | undefined;
       try {
         if (!PRINTABLE.test(query.accept ?? "")) throw new ResolutionError("INVALID_OPTIONS", "accept is malformed.");
-        asked = readAsked(
+        asked = parseDidRequest(
           params.identifier,
           Object.entries(options).map(([name, value]) => [name, String(value)]),
         );
-        const form = formOf(accept, asked);
+        const form = chooseForm(accept, asked);
         if (!form) throw new ResolutionError("REPRESENTATION_NOT_SUPPORTED", "See the types of the 200 in /docs.");
-        return outcomeAnswer(form, await resolve(call, asked));
+        return answerOutcome(form, await resolveDidUrl(call, asked));
       } catch (thrown) {
         if (!(thrown instanceof ResolutionError)) throw thrown;
         // A replica may not have the agent yet: this code makes the caller ask the primary.
         if (thrown.type === "NOT_FOUND" && call.db !== call.deps.db) throw new ServiceError("not_found");
-        return refusalAnswer(formOf(accept, asked), thrown);
+        return answerRefusal(chooseForm(accept, asked), thrown);
       }
     },
   }),

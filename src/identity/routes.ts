@@ -16,17 +16,17 @@ const JWT_TYPE = "application/jwt";
 export const DOCUMENT_TYPE = "application/did+json";
 const LD_TYPE = "application/ld+json";
 
-type AidAsked = { readonly query: AidNumbers; readonly headers: Readonly<Record<string, string | undefined>> };
+type AidRequest = { readonly query: AidNumbers; readonly headers: Readonly<Record<string, string | undefined>> };
 
-const isFixed = ({ version, revision }: AidNumbers): boolean => version !== undefined || revision !== undefined;
+const isNumbered = ({ version, revision }: AidNumbers): boolean => version !== undefined || revision !== undefined;
 
-function fixedForm({ query, headers }: AidAsked): string | null {
+function numberedForm({ query, headers }: AidRequest): string | null {
   const weight = acceptWeights(headers["accept"]);
-  return isFixed(query) ? (weight(JWT_TYPE) > weight(JSON_TYPE) ? "jwt" : "json") : null;
+  return isNumbered(query) ? (weight(JWT_TYPE) > weight(JSON_TYPE) ? "jwt" : "json") : null;
 }
 
 /** The entity tag differs by representation and covers the whole answer except the instant of the read (IDN-22). */
-function serve({ json, jwt, tag, immutable }: ServedAid, headers: AidAsked["headers"]): Answer {
+function answerAid({ json, jwt, tag, immutable }: ServedAid, headers: AidRequest["headers"]): Answer {
   const weight = acceptWeights(headers["accept"]);
   const wantsJwt = weight(JWT_TYPE) > weight(JSON_TYPE) && (jwt !== undefined || weight(JSON_TYPE) === 0);
   if (wantsJwt && jwt === undefined)
@@ -74,10 +74,10 @@ export const identityRoutes = [
     errors: ["not_found"],
     cors: true,
     headers: ["accept", "if-none-match"],
-    shared: fixedForm,
-    replica: isFixed,
+    shared: numberedForm,
+    replica: isNumbered,
     surfaces: ["public"],
-    handle: async (call, { params, query, headers }) => serve(await getAid(call, params.did, query), headers),
+    handle: async (call, { params, query, headers }) => answerAid(await getAid(call, params.did, query), headers),
   }),
   route({
     method: "get",

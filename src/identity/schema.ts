@@ -28,9 +28,9 @@ export const profileView = z
   .object({ display_name: z.string(), description: z.string().nullable(), catalog_url: registeredUrl.nullable() })
   .register(z.globalRegistry, { id: "AgentProfile" });
 
-const numbered = wholeNumber(z.number().min(1)).optional();
+const documentNumber = wholeNumber(z.number().min(1)).optional();
 export const aidQuery = z
-  .strictObject({ version: numbered, revision: numbered })
+  .strictObject({ version: documentNumber, revision: documentNumber })
   .refine(({ version, revision }) => version === undefined || revision === undefined, {
     path: ["revision"],
     params: { code: "invalid_value" },

@@ -8,7 +8,7 @@ import { commit, readBatch } from "../db/batch.ts";
 import type { StatusListRow } from "../db/tables/agents.ts";
 import { CERTIFICATE_STATUS, signStatusList, statusName } from "../protocol/status-list.ts";
 import { statusListUri } from "./certificate.ts";
-import { type Exception, findListToSign, findStatusList, keepSigned } from "./certificate-store.ts";
+import { type Exception, findListToSign, findStatusList, storeSignedList } from "./certificate-store.ts";
 
 export type ServedList = {
   readonly list: string;
@@ -18,7 +18,7 @@ export type ServedList = {
   readonly currentSeconds: number;
 };
 
-const served = (list: string, signedAt: number, now: number): ServedList => ({
+const toServedList = (list: string, signedAt: number, now: number): ServedList => ({
   list,
   maxAgeSeconds: STATUS_LIST_TTL_SECONDS - Math.ceil((now - signedAt) / SECOND_MS),
   currentSeconds: Math.ceil((signedAt + MINUTE_MS - now) / SECOND_MS),
@@ -32,17 +32,17 @@ export async function getStatusList(call: PublicCall, name: string): Promise<Ser
     const { copy } = await call.read({ copy: findStatusList(db, listId) });
     if (!copy) throw new ServiceError("not_found");
     const now = Date.now();
-    if (isCurrent(copy, now - MINUTE_MS)) return served(copy.signed, copy.signedAt, now);
+    if (isCurrent(copy, now - MINUTE_MS)) return toServedList(copy.signed, copy.signedAt, now);
   }
   const endTurn = await takeTurn(deps, listId);
   let list: SignedList | null = null;
   try {
-    list = await currentList(deps, listId);
+    list = await findOrSignList(deps, listId);
   } finally {
     endTurn(list?.signedAt ?? null);
   }
   if (!list) throw new ServiceError("not_found");
-  return served(list.signed, list.signedAt, Date.now());
+  return toServedList(list.signed, list.signedAt, Date.now());
 }
 
 type SignedList = { readonly signed: string; readonly signedAt: number };
@@ -51,7 +51,7 @@ const isCurrent = (list: StatusListRow, staleFrom: number): list is StatusListRo
   list.signed !== null && list.signedAt !== null && list.signedAt > staleFrom;
 
 /** Reads the primary, so that a newly signed list has every exception that was committed. */
-async function currentList(deps: Deps, listId: number): Promise<SignedList | null> {
+async function findOrSignList(deps: Deps, listId: number): Promise<SignedList | null> {
   // Real time, because an offline reader has no other clock.
   const now = Date.now();
   const since = { staleFrom: now - MINUTE_MS, now };
@@ -79,7 +79,7 @@ async function signList(
     { uri: statusListUri(issuer, listId), issuer, size, now, ttlSeconds: STATUS_LIST_TTL_SECONDS },
     (await deps.ca()).signing,
   );
-  await commit(db, [keepSigned(db, listId, list.signedAt, { signedAt: now, signed })]);
+  await commit(db, [storeSignedList(db, listId, list.signedAt, { signedAt: now, signed })]);
   return { signed, signedAt: now };
 }
 
@@ -88,11 +88,11 @@ async function signList(
 /** Ends a turn with the instant at which the list was signed; null if that is unknown. */
 type EndTurn = (signedAt: number | null) => void;
 /** When a list was signed, as far as this isolate knows, and until when one of its calls has its turn. */
-type Known = { readonly signedAt: number; readonly busyUntil: number };
+type KnownList = { readonly signedAt: number; readonly busyUntil: number };
 
 const TURN_MS = 2 * SECOND_MS;
 const POLL_MS = 10;
-const knownLists = memoizeBy((_kept: Deps["sharedCache"]) => new Map<number, Known>());
+const knownLists = memoizeBy((_kept: Deps["sharedCache"]) => new Map<number, KnownList>());
 
 /**
  * Reading a list that is not current reads all of its exceptions, so the calls of one isolate take turns: the first one signs, and the next ones

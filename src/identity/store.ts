@@ -2,23 +2,23 @@
 // calling agent itself.
 import { and, asc, desc, eq, getTableColumns, type SQL, sql } from "drizzle-orm";
 import type { Environment } from "../core/vocabulary.ts";
-import { columnsOf, type Database, type Read, read, readAll, readOne, type Statement } from "../db/batch.ts";
+import { aliasColumns, type Database, type Read, read, readAll, readOne, type Statement } from "../db/batch.ts";
 import { clockOffsetOf, type Timed } from "../db/clock.ts";
 import { compileInsert, compileOnce, type RowOf } from "../db/compiled.ts";
 import { deflateJson } from "../db/deflated.ts";
-import { inParts } from "../db/parts.ts";
+import { splitIntoParts } from "../db/parts.ts";
 import { platforms } from "../db/tables/accounts.ts";
 import { type AgentRow, agentMarkets, agents, aids, aidVersions, type MarketRow } from "../db/tables/agents.ts";
 import { type EscrowRow, escrows } from "../db/tables/money.ts";
 import { type PrincipalRow, principals } from "../db/tables/principals.ts";
-import type { PrincipalStanding } from "../principals/standing.ts";
+import type { StoredStatus } from "../principals/standing.ts";
 
 export type AgentWithPrincipal = { agent: AgentRow; principal: PrincipalRow };
 
 // ---- Reads of an agent -------------------------------------------------------------------------------------------------
 
 // Drizzle maps a column three times faster under its own name, so only the principal's columns are renamed.
-export const withPrincipal = { agent: getTableColumns(agents), principal: columnsOf(principals, "p") };
+export const withPrincipal = { agent: getTableColumns(agents), principal: aliasColumns(principals, "p") };
 
 export const selectAgent = (db: Database, where: SQL | undefined) =>
   db
@@ -39,8 +39,8 @@ export const findPublicAgent = (db: Database, did: string | SQL<string>): Read<A
 export const findPublicAgents = (db: Database, owners: SQL): Read<AgentWithPrincipal[]> =>
   readAll(selectAgent(db, sql`${agents.did} in (select did from ${owners})`));
 
-type Rated = Pick<AgentRow, "did" | "environment" | "status" | "agentRating" | "walletAsks">;
-export const findRated = (db: Database, did: string): Read<Rated | null> =>
+type AgentRatingRow = Pick<AgentRow, "did" | "environment" | "status" | "agentRating" | "walletAsks">;
+export const findAgentRating = (db: Database, did: string): Read<AgentRatingRow | null> =>
   readOne(
     db
       .select({
@@ -79,7 +79,7 @@ export const findEnvironment = (db: Database, did: string): Read<Environment | n
     (rows) => rows[0]?.environment ?? null,
   );
 
-const calling = {
+const callingColumns = {
   platformId: agents.platformId,
   principalId: agents.principalId,
   environment: agents.environment,
@@ -94,7 +94,7 @@ const calling = {
 
 const callingAgentByDid = compileOnce((db) =>
   db
-    .select(calling)
+    .select(callingColumns)
     .from(agents)
     .innerJoin(principals, eq(principals.principalId, agents.principalId))
     .innerJoin(platforms, eq(platforms.platformId, agents.platformId))
@@ -107,18 +107,18 @@ export const findCallingAgent = (db: Database, did: string): Read<CallingAgent |
   readOne(callingAgentByDid(db, { did }));
 
 /** The columns that decide an agent's effective status. */
-export const standing = {
+export const effectiveStatusColumns = {
   status: agents.status,
   environment: agents.environment,
   principalStatus: sql<PrincipalRow["status"]>`${principals.status}`.as("principal_status"),
   attestationExpiresAt: principals.attestationExpiresAt,
   accountStopped: principals.accountStopped,
 };
-export const principalIn = ({
+export const toPrincipalStanding = ({
   principalStatus: status,
   attestationExpiresAt,
   accountStopped,
-}: Pick<CallingAgent, "principalStatus" | "attestationExpiresAt" | "accountStopped">): PrincipalStanding => ({
+}: Pick<CallingAgent, "principalStatus" | "attestationExpiresAt" | "accountStopped">): StoredStatus => ({
   status,
   attestationExpiresAt,
   accountStopped,
@@ -127,7 +127,7 @@ export const principalIn = ({
 const statusByDid = compileOnce((db) =>
   db
     .select({
-      ...standing,
+      ...effectiveStatusColumns,
       certTier: agents.certTier,
       economicRole: agents.economicRole,
       escrowStates: agents.escrowStates,
@@ -152,7 +152,7 @@ export const findStatus = (db: Database, did: string): Read<RowOf<typeof statusB
 const subjectByDid = compileOnce((db) =>
   db
     .select({
-      ...standing,
+      ...effectiveStatusColumns,
       did: agents.did,
       endpointUrl: agents.endpointUrl,
       keyId: agents.keyId,
@@ -189,14 +189,14 @@ const ancestorsByDid = compileOnce((db) =>
 
 // ---- Markets and escrows of a document -----------------------------------------------------------------------------------
 
-const marketsWhere = (db: Database, where: SQL | undefined): Read<MarketRow[]> =>
+const selectMarkets = (db: Database, where: SQL | undefined): Read<MarketRow[]> =>
   readAll(db.select().from(agentMarkets).where(where).orderBy(asc(agentMarkets.market), asc(agentMarkets.network)));
 
 export const findMarkets = (
   db: Database,
   did: string,
   environment: Environment | SQL<Environment>,
-): Read<MarketRow[]> => marketsWhere(db, and(eq(agentMarkets.did, did), eq(agentMarkets.environment, environment)));
+): Read<MarketRow[]> => selectMarkets(db, and(eq(agentMarkets.did, did), eq(agentMarkets.environment, environment)));
 
 /** Reads both environments: one range costs a row less than two. */
 export const findMarketsEverywhere = (db: Database, did: string): Read<MarketRow[]> => {
@@ -205,21 +205,21 @@ export const findMarketsEverywhere = (db: Database, did: string): Read<MarketRow
   return readAll(query.orderBy(asc(environment), asc(market), asc(network)));
 };
 
-const escrowsWhere = (db: Database, where: SQL | undefined): Read<EscrowRow[]> =>
+const selectEscrows = (db: Database, where: SQL | undefined): Read<EscrowRow[]> =>
   readAll(db.select().from(escrows).where(where).orderBy(asc(escrows.network)));
 
 export const findEscrows = (
   db: Database,
   did: string,
   environment: Environment | SQL<Environment>,
-): Read<EscrowRow[]> => escrowsWhere(db, and(eq(escrows.did, did), eq(escrows.environment, environment)));
+): Read<EscrowRow[]> => selectEscrows(db, and(eq(escrows.did, did), eq(escrows.environment, environment)));
 
 /** `owner`: an agent and an environment, as one expression. */
 export const findMarketsOf = (db: Database, owner: SQL): Read<MarketRow[]> =>
-  marketsWhere(db, sql`(${agentMarkets.did}, ${agentMarkets.environment}) = ${owner}`);
+  selectMarkets(db, sql`(${agentMarkets.did}, ${agentMarkets.environment}) = ${owner}`);
 
 export const findEscrowsOf = (db: Database, owner: SQL): Read<EscrowRow[]> =>
-  escrowsWhere(db, sql`(${escrows.did}, ${escrows.environment}) = ${owner}`);
+  selectEscrows(db, sql`(${escrows.did}, ${escrows.environment}) = ${owner}`);
 
 /** `owners`: a subquery with the columns `did` and `environment`. */
 export const findMarketsIn = (db: Database, owners: SQL): Read<MarketRow[]> =>
@@ -270,7 +270,7 @@ export const findNewestVersion = (db: Database, did: string): Read<{ content: st
       .limit(1),
   );
 
-export const findCertified = (db: Database, did: string) =>
+export const findCertificateDocument = (db: Database, did: string) =>
   readOne(
     db
       .select({ keyId: agents.keyId, certificateExpiresAt: agents.certificateExpiresAt, content: aidVersions.content })
@@ -301,7 +301,7 @@ export const storeAid = (
     });
 
 /** Stores a document that a reader signed. The first signature of a revision stays, and a newer revision is never replaced (IDN-18). */
-export const keepSignedAid = (db: Database, row: typeof aids.$inferInsert): Statement => {
+export const storeSignedAid = (db: Database, row: typeof aids.$inferInsert): Statement => {
   const { revision, content, proof } = row;
   return db
     .insert(aids)
@@ -318,7 +318,7 @@ export type AidVersionRow = typeof aidVersions.$inferSelect;
 export const insertAidVersion = compileInsert((db) => db.insert(aidVersions));
 
 export const insertAidVersions = (db: Database, rows: readonly AidVersionRow[]): Statement[] =>
-  inParts(
+  splitIntoParts(
     rows.map(({ did, version, content, proof }) => [did, version, deflateJson(content).toString("hex"), proof]),
   ).map((part) =>
     db

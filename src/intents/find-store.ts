@@ -1,23 +1,25 @@
 // Reads of intents by the facts that a payment, a job or a call has.
 import { and, asc, desc, eq, getTableColumns, gt, lte, type Placeholder, type SQL, sql } from "drizzle-orm";
-import { didHash, type Hash, storedHash, termsOf } from "../chain/hashes.ts";
+import { encodeStoredHash, type Hash, hashDid, hashTerms } from "../chain/hashes.ts";
 import type { Due } from "../core/due.ts";
 import { type Database, type Read, readAll, readOne } from "../db/batch.ts";
-import type { OfTwoClocks } from "../db/clock.ts";
+import type { WithProviderOffset } from "../db/clock.ts";
 import { providersOffsetOf } from "../db/clock.ts";
 import { type IntentRow, paymentIntents } from "../db/tables/money.ts";
-import { BLOCK_CLOCK_SKEW_MS, LATE_MS } from "./states.ts";
+import { BLOCK_CLOCK_SKEW_MS, LATE_FACILITATION_MS } from "./states.ts";
 
 /** An intent for settlement, with the clock of its provider's platform and the last booked block of its network; null before the first. */
-export type PaidIntent = IntentRow & OfTwoClocks & { readonly bookedBlock: number | null };
-const booked = sql<number | null>`(select booked_block from followers f where f.network = payment_intents.network)`;
-export const paidIntent = {
+export type PaidIntent = IntentRow & WithProviderOffset & { readonly bookedBlock: number | null };
+const bookedBlockColumn = sql<
+  number | null
+>`(select booked_block from followers f where f.network = payment_intents.network)`;
+export const paidIntentColumns = {
   ...getTableColumns(paymentIntents),
   providerOffsetMs: providersOffsetOf(paymentIntents),
-  bookedBlock: booked.as("booked_block"),
+  bookedBlock: bookedBlockColumn.as("booked_block"),
 };
 
-type OfPair = {
+type PairPayment = {
   consumerDid: string;
   providerDid: string;
   network: string;
@@ -26,9 +28,12 @@ type OfPair = {
   payer?: string;
 };
 
-const payableOf = (by: OfPair): SQL | undefined =>
+const isPayableBy = (by: PairPayment): SQL | undefined =>
   and(
-    eq(paymentIntents.terms, termsOf(by.network, didHash(by.providerDid), didHash(by.consumerDid), BigInt(by.amount))),
+    eq(
+      paymentIntents.terms,
+      hashTerms(by.network, hashDid(by.providerDid), hashDid(by.consumerDid), BigInt(by.amount)),
+    ),
     // Literal text, so that SQLite uses the partial index.
     sql`transaction_id is null`,
     // An intent that is bound to another payment is not paid twice.
@@ -38,15 +43,15 @@ const payableOf = (by: OfPair): SQL | undefined =>
   );
 
 /** The newest payable intent if the caller names none (FAC-8). It took payments at `minedAt`: a late payment must not settle a newer intent. */
-export const findOpenIntentOf = (db: Database, by: OfPair, now: number): Read<PaidIntent | null> =>
+export const findOpenIntentOf = (db: Database, by: PairPayment, now: number): Read<PaidIntent | null> =>
   readOne(
     db
-      .select(paidIntent)
+      .select(paidIntentColumns)
       .from(paymentIntents)
       .where(
         and(
-          payableOf(by),
-          gt(paymentIntents.expiresAt, now - LATE_MS),
+          isPayableBy(by),
+          gt(paymentIntents.expiresAt, now - LATE_FACILITATION_MS),
           by.minedAt === undefined ? undefined : gt(paymentIntents.expiresAt, by.minedAt - BLOCK_CLOCK_SKEW_MS),
         ),
       )
@@ -57,9 +62,9 @@ export const findOpenIntentOf = (db: Database, by: OfPair, now: number): Read<Pa
 export const findNamedIntent = (db: Database, hash: Hash): Read<PaidIntent | null> =>
   readOne(
     db
-      .select(paidIntent)
+      .select(paidIntentColumns)
       .from(paymentIntents)
-      .where(eq(paymentIntents.intentHash, storedHash(hash))),
+      .where(eq(paymentIntents.intentHash, encodeStoredHash(hash))),
   );
 
 /** Finds intents that their own consumer opened and left unpaid, and that no late payment can settle any more; the earliest end first (TSK-11). */
@@ -81,7 +86,7 @@ export const findUnratedIntents = (db: Database, endedBefore: number, after: Due
   );
 
 /** The parties and the network of an intent as SQL expressions, for reads in the trip that finds the intent. */
-export const ofIntent = (intentId: string | Placeholder) => ({
+export const selectFromIntent = (intentId: string | Placeholder) => ({
   providerDid: sql<string>`(select provider_did from payment_intents where intent_id = ${intentId})`,
   consumerDid: sql<string>`(select consumer_did from payment_intents where intent_id = ${intentId})`,
   network: sql<string>`(select network from payment_intents where intent_id = ${intentId})`,

@@ -5,10 +5,18 @@ import { type Environment, type IntentStatus, SIDES, type Side } from "../core/v
 import { SIDE_COLUMNS } from "../db/account-ranges.ts";
 import type { Database, Read } from "../db/batch.ts";
 import { read } from "../db/batch.ts";
-import { BEYOND, bareColumns, below, type Found, foundOf, scanOf, whereFits } from "../db/pages.ts";
+import {
+  bareColumns,
+  type FoundRows,
+  fitsOrEndsScan,
+  IS_SCAN_END,
+  isBelow,
+  selectScan,
+  toFoundRows,
+} from "../db/pages.ts";
 import { type IntentRow, paymentIntents } from "../db/tables/money.ts";
 import { BLOCK_CLOCK_SKEW_MS } from "./states.ts";
-import { readThrough } from "./store.ts";
+import { selectReadThrough } from "./store.ts";
 
 export type ListedIntent = IntentRow & {
   readonly confirmBy: number | null;
@@ -18,7 +26,7 @@ export type ListedIntent = IntentRow & {
   readonly readThrough: number | null;
 };
 
-const shown = bareColumns(paymentIntents);
+const intentColumns = bareColumns(paymentIntents);
 /** Only a sandbox clock can be moved. */
 const OFFSET = sql<number | null>`case when status = 'OPEN' and environment = 'sandbox' then
   (select p.clock_offset_ms from platforms p where p.platform_id = consumer_platform_id) else 0 end`;
@@ -35,29 +43,29 @@ export const listIntents = (
   { status, role }: IntentFilter,
   now: number,
   page: { readonly limit: number; readonly after: Position | null },
-): Read<Found<ListedIntent>> => {
+): Read<FoundRows<ListedIntent>> => {
   const own = sql`environment = (select a.environment from agents a where a.did = ${did})`;
-  const older = below(sql`created_at`, sql`intent_id`, page.after);
+  const older = isBelow(sql`created_at`, sql`intent_id`, page.after);
   const from = SIDES.filter((side) => role === undefined || role === side).map(
     (side) => sql`payment_intents where ${and(sql`${SIDE_COLUMNS[side]} = ${did}`, own, older)}`,
   );
-  const ranges = { columns: shown, from, order: sql`created_at desc, intent_id desc` };
+  const ranges = { columns: intentColumns, from, order: sql`created_at desc, intent_id desc` };
   const rows = db
     .select({
-      ...shown,
-      beyond: BEYOND,
+      ...intentColumns,
+      beyond: IS_SCAN_END,
       clockOffsetMs: OFFSET.as("clock_offset_ms"),
       readThrough: READ_THROUGH.as("read_through"),
       confirmBy: CONFIRM_BY.as("confirm_by"),
     })
-    .from(scanOf(ranges))
-    .where(status === undefined ? undefined : whereFits(isShownAs(status, now)))
+    .from(selectScan(ranges))
+    .where(status === undefined ? undefined : fitsOrEndsScan(hasEffectiveStatus(status, now)))
     .limit(page.limit + 1);
-  return read(rows, foundOf);
+  return read(rows, toFoundRows);
 };
 
 /** Selects intents by effective status: an OPEN one has ended at its instant, whether or not that is recorded (PAY-13). */
-function isShownAs(status: IntentStatus, now: number): SQL {
+function hasEffectiveStatus(status: IntentStatus, now: number): SQL {
   const ended = sql`expires_at <= ${now} + ${OFFSET}`;
   if (status === "OPEN") return sql`(status = 'OPEN' and not (${ended}))`;
   if (status === "ABANDONED") return sql`(status = 'ABANDONED' or (status = 'OPEN' and ${ended}))`;
@@ -72,7 +80,7 @@ function isShownAs(status: IntentStatus, now: number): SQL {
 export type OpenAt = { readonly now: number; readonly ahead?: number; readonly real?: number };
 
 /** Counts open intents, at most `most`: a provider's by their index, a consumer's by the holds on its window, which has its delegates' too. */
-export const openIntentsOf = (
+export const countOpenIntents = (
   { did, environment }: { readonly did: string; readonly environment: Environment },
   at: OpenAt,
   most: number,
@@ -81,7 +89,7 @@ export const openIntentsOf = (
   const stored = sql`select i.expires_at, i.lost_until, i.environment, i.status, i.spent_at, i.network, i.consumer_platform_id from payment_intents i
     where i.provider_did = ${did} and i.status in ('OPEN', 'PAID') and i.spent_at is null limit ${most}`;
   const sold = sql`select count(*) from (${stored}) listed where listed.environment = ${environment} and ${isOpen(at, "listed")}`;
-  const held = sql`select h.intent_id from spend_holds h where ${isHeld({ did, environment }, at)} limit ${most}`;
+  const held = sql`select h.intent_id from spend_holds h where ${isHoldOfAgent({ did, environment }, at)} limit ${most}`;
   const bought = sql`select count(*) from (${held}) listed cross join payment_intents i on i.intent_id = listed.intent_id
     where i.consumer_did = ${did} and ${isOpen(at)} and i.environment = ${environment}`;
   return sql<number>`((${sold}) + (${bought}))`;
@@ -91,19 +99,19 @@ export const openIntentsOf = (
 function isOpen(at: OpenAt, of: "i" | "listed" = "i"): SQL {
   const i = sql.raw(of);
   const end = at.ahead === undefined ? sql`${i}.expires_at` : sql`max(${i}.expires_at, coalesce(${i}.lost_until, 0))`;
-  return sql`${i}.status in ('OPEN', 'PAID') and ${i}.spent_at is null and (${i}.status = 'PAID' or ${end} > ${endOf(at, i)})`;
+  return sql`${i}.status in ('OPEN', 'PAID') and ${i}.spent_at is null and (${i}.status = 'PAID' or ${end} > ${selectLatestEnd(at, i)})`;
 }
 
 /** With `ahead`, holds of ended intents may count too, so all are read. */
-const isHeld = ({ did, environment }: { did: string; environment: Environment }, { now, ahead }: OpenAt): SQL =>
+const isHoldOfAgent = ({ did, environment }: { did: string; environment: Environment }, { now, ahead }: OpenAt): SQL =>
   sql`h.did = ${did} and h.environment = ${environment}${ahead === undefined ? sql` and h.expires_at > ${now}` : sql``}`;
 
 /** The instant up to which intents have ended: the agent's now, or the instant up to which the network was read, on the intent's own clock. */
-function endOf({ now, ahead }: OpenAt, i: SQL): SQL {
+function selectLatestEnd({ now, ahead }: OpenAt, i: SQL): SQL {
   if (ahead === undefined) return sql`${now}`;
   const offset = sql`case when ${i}.environment = 'sandbox' then
     (select p.clock_offset_ms from platforms p where p.platform_id = ${i}.consumer_platform_id) else 0 end`;
-  return sql`coalesce(${readThrough(sql`${i}.network`)}, 0) + ${offset} + ${ahead - BLOCK_CLOCK_SKEW_MS}`;
+  return sql`coalesce(${selectReadThrough(sql`${i}.network`)}, 0) + ${offset} + ${ahead - BLOCK_CLOCK_SKEW_MS}`;
 }
 
 export const hasOpenIntent = (of: { readonly did: string; readonly environment: Environment }, at: OpenAt): SQL => {
@@ -111,5 +119,5 @@ export const hasOpenIntent = (of: { readonly did: string; readonly environment: 
   const open = sql`i.environment = ${environment} and ${isOpen(at)}`;
   return sql`(exists (select 1 from payment_intents i where i.provider_did = ${did} and ${open})
     or exists (select 1 from spend_holds h cross join payment_intents i on i.intent_id = h.intent_id
-      where ${isHeld(of, at)} and i.consumer_did = ${did} and ${open}))`;
+      where ${isHoldOfAgent(of, at)} and i.consumer_did = ${did} and ${open}))`;
 };

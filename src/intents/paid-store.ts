@@ -5,16 +5,16 @@ import { type Database, type Read, readAll } from "../db/batch.ts";
 import { consumersOffsetOf, type Timed } from "../db/clock.ts";
 import { compileOnce } from "../db/compiled.ts";
 import { type IntentRow, paymentIntents } from "../db/tables/money.ts";
-import { ofIntent, type PaidIntent, paidIntent } from "./find-store.ts";
+import { type PaidIntent, paidIntentColumns, selectFromIntent } from "./find-store.ts";
 import { BLOCK_CLOCK_SKEW_MS } from "./states.ts";
 
 /** The intents that payments of a transaction are bound to, or were bound to until a reorg removed them (PAY-21). */
-const paidBy = (db: Database, network: SQL | Placeholder) => {
+const selectPaidBy = (db: Database, network: SQL | Placeholder) => {
   const on = sql`${paymentIntents.network} = ${network}`;
   const txHash = sql.placeholder("txHash");
   return (
     db
-      .select(paidIntent)
+      .select(paidIntentColumns)
       .from(paymentIntents)
       // Literal text, so that SQLite uses the partial index.
       .where(
@@ -25,17 +25,19 @@ const paidBy = (db: Database, network: SQL | Placeholder) => {
       )
   );
 };
-const paidOnNetwork = compileOnce((db) => paidBy(db, sql.placeholder("network")));
-const paidOnNetworkOf = compileOnce((db) => paidBy(db, ofIntent(sql.placeholder("intentId")).network));
+const selectPaidOnNetwork = compileOnce((db) => selectPaidBy(db, sql.placeholder("network")));
+const selectPaidOnNetworkOfIntent = compileOnce((db) =>
+  selectPaidBy(db, selectFromIntent(sql.placeholder("intentId")).network),
+);
 
 export const findIntentsPaidBy = (db: Database, network: string, txHash: string): Read<PaidIntent[]> =>
-  readAll(paidOnNetwork(db, { network, txHash }));
+  readAll(selectPaidOnNetwork(db, { network, txHash }));
 /** Like findIntentsPaidBy, on the network of an intent. */
-export const findIntentsPaidBeside = (db: Database, intentId: string, txHash: string): Read<PaidIntent[]> =>
-  readAll(paidOnNetworkOf(db, { intentId, txHash }));
+export const findIntentsPaidOnSameNetwork = (db: Database, intentId: string, txHash: string): Read<PaidIntent[]> =>
+  readAll(selectPaidOnNetworkOfIntent(db, { intentId, txHash }));
 
 /** Finds the intents that lost one of these payments to a reorg. */
-export const findIntentsThatLost = (
+export const findIntentsWithLostPayments = (
   db: Database,
   network: string,
   payments: readonly { readonly txHash: string; readonly logIndex: number }[],
@@ -90,7 +92,7 @@ export const findBoundIntents = (db: Database, network: string): Read<Timed<Inte
       .where(sql`f.network = ${network} and ${paymentIntents.intentId} = b.value`),
   );
 
-export const findIntentsNamed = (db: Database, hashes: readonly string[]): Read<Timed<IntentRow>[]> =>
+export const findIntentsByHash = (db: Database, hashes: readonly string[]): Read<Timed<IntentRow>[]> =>
   readAll(
     db
       .select({ ...getTableColumns(paymentIntents), clockOffsetMs: consumersOffsetOf(paymentIntents) })
@@ -112,11 +114,11 @@ export const findIntentsOfTerms = (
   const ofTerms = (n: SQL): SQL => sql`${n}.terms = k.value ->> 0 and ${n}.transaction_id is null`;
   const minedAt = sql`k.value ->> 2`;
   // The newest intent has the latest clock. Without its offset, a sandbox whose clock is far ahead would have its whole history scanned.
-  const newest = sql`(select ${offsetOf(sql`o`)} from payment_intents o where ${ofTerms(sql`o`)} order by o.created_at desc limit 1)`;
+  const newest = sql`(select ${selectOffset(sql`o`)} from payment_intents o where ${ofTerms(sql`o`)} order by o.created_at desc limit 1)`;
   const payable = sql`select n.intent_id from payment_intents n where ${ofTerms(sql`n`)}
     and n.created_at > ${minedAt} + ${newest} - ${life + BLOCK_CLOCK_SKEW_MS}
-    and n.created_at <= ${minedAt} + ${offsetOf(sql`n`)} + ${BLOCK_CLOCK_SKEW_MS}
-    and n.expires_at > ${minedAt} + ${offsetOf(sql`n`)} - ${BLOCK_CLOCK_SKEW_MS}
+    and n.created_at <= ${minedAt} + ${selectOffset(sql`n`)} + ${BLOCK_CLOCK_SKEW_MS}
+    and n.expires_at > ${minedAt} + ${selectOffset(sql`n`)} - ${BLOCK_CLOCK_SKEW_MS}
     and n.status in ('OPEN', 'ABANDONED') and n.payer is (k.value ->> 1)
     order by n.created_at desc limit ${most}`;
   const found = sql`select j.value from json_each(${wanted}) k
@@ -129,11 +131,11 @@ export const findIntentsOfTerms = (
   );
 };
 
-const offsetOf = (of: SQL): SQL => sql`case when ${of}.environment = 'sandbox' then
+const selectOffset = (of: SQL): SQL => sql`case when ${of}.environment = 'sandbox' then
   coalesce((select p.clock_offset_ms from platforms p where p.platform_id = ${of}.consumer_platform_id), 0) else 0 end`;
 
 /** Finds open intents of a network that a lost payment keeps held, and whose transaction has a known sender. */
-export const findWaitingIntents = (db: Database, network: string): Read<Timed<IntentRow>[]> =>
+export const findIntentsAwaitingLostPayment = (db: Database, network: string): Read<Timed<IntentRow>[]> =>
   readAll(
     db
       .select({ ...getTableColumns(paymentIntents), clockOffsetMs: consumersOffsetOf(paymentIntents) })

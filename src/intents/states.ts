@@ -33,58 +33,61 @@ export const intentMachine = defineMachine<IntentStatus, IntentTrigger>({
   },
 });
 
-export type IntentStanding = {
+export type IntentLifetime = {
   status: IntentStatus;
   createdAt: number;
   /** The end of the offer, whatever ended it: its time, a cancellation, or the end of one of its agents. */
   expiresAt: number;
 };
-type Span = Pick<IntentStanding, "createdAt" | "expiresAt">;
+type OfferSpan = Pick<IntentLifetime, "createdAt" | "expiresAt">;
 
 /** An OPEN intent ends at its instant, whether or not a job has recorded it (PAY-13). */
-export function effectiveIntentStatus(intent: Pick<IntentStanding, "status" | "expiresAt">, now: number): IntentStatus {
+export function toEffectiveIntentStatus(
+  intent: Pick<IntentLifetime, "status" | "expiresAt">,
+  now: number,
+): IntentStatus {
   return intent.status === "OPEN" && intent.expiresAt <= now ? "ABANDONED" : intent.status;
 }
 
-export const LATE_MS = LATE_FACILITATION_HOURS * HOUR_MS;
-export const PAID_MS = PAID_INTENT_DAYS * DAY_MS;
+export const LATE_FACILITATION_MS = LATE_FACILITATION_HOURS * HOUR_MS;
+export const PAID_INTENT_MS = PAID_INTENT_DAYS * DAY_MS;
 
 /** The tolerated difference between a block's clock and the service's. */
 export const BLOCK_CLOCK_SKEW_MS = BLOCK_CLOCK_SKEW_SECONDS * SECOND_MS;
 
 export const LOST_PAYMENT_MS = LOST_PAYMENT_HOURS * HOUR_MS;
 
-type Held = Pick<IntentStanding, "status" | "expiresAt"> & {
+type HeldIntent = Pick<IntentLifetime, "status" | "expiresAt"> & {
   /** The instant until which a payment that a reorg removed keeps the hold. */
   readonly lostUntil: number | null;
 };
 /** The instant past which the network has to be read before the hold of an unpaid intent ends (PAY-11). */
-export const holdEndOf = ({ expiresAt, lostUntil }: Omit<Held, "status">): number =>
+export const holdEndOf = ({ expiresAt, lostUntil }: Omit<HeldIntent, "status">): number =>
   Math.max(expiresAt, lostUntil ?? 0);
 
 /** True if no payment in time can be missing: the network was read past the end without one (PAY-21). */
-export const hasEnded = (intent: Held, readThrough: number | null): boolean =>
+export const hasHoldEnded = (intent: HeldIntent, readThrough: number | null): boolean =>
   intent.status === "OPEN" && readThrough !== null && holdEndOf(intent) <= readThrough - BLOCK_CLOCK_SKEW_MS;
 
 /** True if a payment is older than the intent, which it then does not settle (PAY-15). */
-export const isOlderThan = (intent: Pick<IntentStanding, "createdAt">, minedAt: number): boolean =>
+export const isOlderThan = (intent: Pick<IntentLifetime, "createdAt">, minedAt: number): boolean =>
   minedAt < intent.createdAt - BLOCK_CLOCK_SKEW_MS;
 
 /** True if a payment was mined before the offer's end or within 30 seconds after it: it was sent while the offer was open (PAY-14). */
-const isBeforeEnd = ({ expiresAt }: Pick<IntentStanding, "expiresAt">, minedAt: number): boolean =>
+const isBeforeEnd = ({ expiresAt }: Pick<IntentLifetime, "expiresAt">, minedAt: number): boolean =>
   minedAt < expiresAt + BLOCK_CLOCK_SKEW_MS;
 
-export const isInTime = (intent: Span, minedAt: number): boolean =>
+export const isInTime = (intent: OfferSpan, minedAt: number): boolean =>
   !isOlderThan(intent, minedAt) && isBeforeEnd(intent, minedAt);
 
 /**
  * Judges whether a payment mined at `minedAt` settles the intent now: while it is OPEN, for 24 hours after its end if it was mined in time, and for
  * 30 days from its block if the follower has seen it (PAY-14). Both instants are on the intent's clock, in epoch milliseconds.
  */
-export function judgeSettlement(intent: IntentStanding, minedAt: number, now: number): Outcome<IntentStatus> {
-  const inTime = isBeforeEnd(intent, minedAt) && now < intent.expiresAt + LATE_MS;
-  const status = effectiveIntentStatus(intent, now);
-  if (status === "PAID" && now >= minedAt + PAID_MS) return { ok: false, code: "intent_expired" };
+export function judgeSettlement(intent: IntentLifetime, minedAt: number, now: number): Outcome<IntentStatus> {
+  const inTime = isBeforeEnd(intent, minedAt) && now < intent.expiresAt + LATE_FACILITATION_MS;
+  const status = toEffectiveIntentStatus(intent, now);
+  if (status === "PAID" && now >= minedAt + PAID_INTENT_MS) return { ok: false, code: "intent_expired" };
   return tryMove(intentMachine, status, status === "ABANDONED" && inTime ? "settle_late" : "settle");
 }
 

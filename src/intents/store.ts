@@ -1,6 +1,6 @@
 // Store of payment intents. Two platforms share an intent, so a read takes no Tenant: the caller is checked as a party.
 import { and, asc, eq, getTableColumns, inArray, lte, or, type SQL, sql } from "drizzle-orm";
-import { didHash, termsOf } from "../chain/hashes.ts";
+import { hashDid, hashTerms } from "../chain/hashes.ts";
 import type { Due } from "../core/due.ts";
 import { type Move, move } from "../core/machine.ts";
 import type { IntentStatus } from "../core/vocabulary.ts";
@@ -13,10 +13,10 @@ import { spendHolds } from "../db/tables/spending.ts";
 import { BLOCK_CLOCK_SKEW_MS, intentMachine } from "./states.ts";
 
 /** The end of the window of a settled intent's task. */
-export const confirmByOf: SQL.Aliased<number | null> = sql<
+export const confirmByColumn: SQL.Aliased<number | null> = sql<
   number | null
 >`(select t.confirm_by from tasks t where t.task_id = ${sql`${paymentIntents.taskId}`})`.as("confirm_by");
-export type Answerable<T> = T & { readonly confirmBy: number | null };
+export type WithConfirmBy<T> = T & { readonly confirmBy: number | null };
 
 /** Finds an intent with the clock of its consumer's platform, which rules it (ACC-9). */
 export const findIntent = (db: Database, intentId: string | SQL<string>): Read<Timed<IntentRow> | null> =>
@@ -42,15 +42,15 @@ export const findIntentFor = (
   intentId: string,
   caller: string,
   now: number,
-): Read<Answerable<TimedFor<IntentRow> & { readonly readThrough: number | null }> | null> => {
+): Read<WithConfirmBy<TimedFor<IntentRow> & { readonly readThrough: number | null }> | null> => {
   return readOne(
     db
       .select({
         ...getTableColumns(paymentIntents),
         clockOffsetMs: consumersOffsetFor(caller, paymentIntents),
-        confirmBy: confirmByOf,
+        confirmBy: confirmByColumn,
         readThrough: sql<number | null>`case when status = 'OPEN' and ${paymentIntents.expiresAt} <= ${now}
-          then ${readThrough(sql`${paymentIntents.network}`)} end`.as("read_through"),
+          then ${selectReadThrough(sql`${paymentIntents.network}`)} end`.as("read_through"),
       })
       .from(paymentIntents)
       .where(eq(paymentIntents.intentId, intentId)),
@@ -75,7 +75,7 @@ export const findDueIntents = (
           sql`status = 'OPEN'`,
           lte(paymentIntents.expiresAt, now),
           sql`(${paymentIntents.expiresAt}, ${paymentIntents.intentId}) > (${after.at}, ${after.id})`,
-          sql`max(${paymentIntents.expiresAt}, coalesce(lost_until, 0)) <= ${readThrough(sql`${paymentIntents.network}`)} + ${ahead} - ${BLOCK_CLOCK_SKEW_MS}`,
+          sql`max(${paymentIntents.expiresAt}, coalesce(lost_until, 0)) <= ${selectReadThrough(sql`${paymentIntents.network}`)} + ${ahead} - ${BLOCK_CLOCK_SKEW_MS}`,
         ),
       )
       .orderBy(asc(paymentIntents.expiresAt), asc(paymentIntents.intentId))
@@ -83,7 +83,7 @@ export const findDueIntents = (
   );
 
 /** The instant up to which a network's payments have been seen; null if it was never read. */
-export const readThrough = (network: SQL): SQL<number | null> =>
+export const selectReadThrough = (network: SQL): SQL<number | null> =>
   sql<number | null>`(select f.read_through from followers f where f.network = ${network})`;
 
 /** A payment of an intent as the follower saw it. */
@@ -97,7 +97,7 @@ export type Payment = {
 };
 
 /** Binds a payment to its intent. Aborts the batch if the intent was settled, ended or bound meanwhile. */
-export const payIntent = (db: Database, { intentId, status }: IntentRow, payment: Payment): Statement[] => {
+export const bindPayment = (db: Database, { intentId, status }: IntentRow, payment: Payment): Statement[] => {
   const { from, to } = move(intentMachine, status, "pay");
   return mustChange(
     db,
@@ -119,7 +119,7 @@ export const movePayment = (db: Database, { intentId }: IntentRow, payment: Paym
   );
 
 /** The intent after a reorg removed its payment, which pays it again if it comes back; its hold waits for that until `lostUntil`. */
-export const unpaid = <T extends IntentRow>(intent: T, lostUntil: number | null): T => ({
+export const toUnpaidIntent = <T extends IntentRow>(intent: T, lostUntil: number | null): T => ({
   ...intent,
   lostUntil,
   ...NO_PAYMENT,
@@ -128,7 +128,7 @@ export const unpaid = <T extends IntentRow>(intent: T, lostUntil: number | null)
   lostLog: intent.paymentLog,
 });
 
-export const unpayIntent = (db: Database, intent: IntentRow, after: IntentRow): Statement[] => {
+export const unbindPayment = (db: Database, intent: IntentRow, after: IntentRow): Statement[] => {
   const { status, lostTx, lostLog, lostUntil } = after;
   return mustChange(
     db,
@@ -148,7 +148,7 @@ export const unpayIntent = (db: Database, intent: IntentRow, after: IntentRow): 
 const NO_PAYMENT = { paymentTx: null, paymentLog: null, paymentBlock: null, paidAt: null };
 
 /** The intent after a reorg removed its settlement (FAC-18): open until its own end, not rated, and paid again if the same payment comes back. */
-export const reopened = (
+export const toReopenedIntent = (
   intent: IntentRow,
   { txHash, logIndex }: { readonly txHash: string; readonly logIndex: number },
   lostUntil: number,
@@ -158,7 +158,7 @@ export const reopened = (
     ...intent,
     ...NO_PAYMENT,
     status: move(intentMachine, intent.status, "reverse").to,
-    terms: termsOf(network, didHash(providerDid), didHash(consumerDid), BigInt(amount)),
+    terms: hashTerms(network, hashDid(providerDid), hashDid(consumerDid), BigInt(amount)),
     transactionId: null,
     taskId: null,
     abandonRated: true,
@@ -193,7 +193,7 @@ export const reopenIntent = (db: Database, before: IntentRow, after: IntentRow):
 };
 
 /** Ends an intent that was paid and can no longer be facilitated. */
-export const endPaid = (db: Database, { intentId }: IntentRow, now: number): Statement[] =>
+export const endPaidIntent = (db: Database, { intentId }: IntentRow, now: number): Statement[] =>
   mustChange(
     db,
     db
@@ -239,7 +239,7 @@ export const moveIntents = (
   guard(db, sql`changes() = ${sql.raw(String(intentIds.length))}`),
 ];
 
-export const markRated = (db: Database, intentId: string): Statement[] =>
+export const markAbandonRated = (db: Database, intentId: string): Statement[] =>
   mustChange(
     db,
     db
@@ -256,16 +256,16 @@ export const markRated = (db: Database, intentId: string): Statement[] =>
 
 // ---- Ending an open intent early -------------------------------------------------------------------------------------------
 
-const DIDS_AT_ONCE = 20;
+const DIDS_PER_STATEMENT = 20;
 
 /**
  * Ends the unpaid open intents of ended agents now, on the clock of the consumer's platform, which rules an intent. A payment that was mined before
  * still settles one (PAY-14), the job records the rest like any other end, no consumer is rated for one, and holds keep their own end. `wall`: the
  * instant on the service's clock.
  */
-export const endIntentsOf = (db: Database, dids: readonly string[], wall: number): Statement[] =>
-  Array.from({ length: Math.ceil(dids.length / DIDS_AT_ONCE) }, (_, n) => {
-    const part = dids.slice(n * DIDS_AT_ONCE, (n + 1) * DIDS_AT_ONCE);
+export const endIntentsOfAgents = (db: Database, dids: readonly string[], wall: number): Statement[] =>
+  Array.from({ length: Math.ceil(dids.length / DIDS_PER_STATEMENT) }, (_, n) => {
+    const part = dids.slice(n * DIDS_PER_STATEMENT, (n + 1) * DIDS_PER_STATEMENT);
     const at = sql`${wall} + case when environment = 'sandbox' then
       (select p.clock_offset_ms from platforms p where p.platform_id = consumer_platform_id) else 0 end`;
     return db

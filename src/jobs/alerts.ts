@@ -5,9 +5,13 @@ import type { Alert } from "../journal/alerts.ts";
 /** A row that has been due for this long should have been recorded. */
 const LATE_MS = 10 * MINUTE_MS;
 
-export const jobFailed = (job: string, message: string): Alert => ({ kind: "job_failed", subject: job, message });
+export const toJobFailedAlert = (job: string, message: string): Alert => ({
+  kind: "job_failed",
+  subject: job,
+  message,
+});
 
-export function jobLate(job: string, oldestDueAt: number | null, now: number): Alert | null {
+export function toJobLateAlert(job: string, oldestDueAt: number | null, now: number): Alert | null {
   if (oldestDueAt === null || now < oldestDueAt + LATE_MS) return null;
   const minutes = Math.floor((now - oldestDueAt) / MINUTE_MS);
   return {

@@ -7,7 +7,7 @@ import { type Database, type Read, read } from "../db/batch.ts";
 export type EventLag = { readonly waiting: number; readonly oldestAt: number | null };
 
 /** The number up to which both the outbox and the webhooks have processed events; 0 if either has never run. */
-const FOLLOWED = sql`(select case when count(*) = 2 then min(seq) else 0 end as followed from outbox where name in ('all', 'webhooks'))`;
+const PROCESSED_TO = sql`(select case when count(*) = 2 then min(seq) else 0 end as followed from outbox where name in ('all', 'webhooks'))`;
 
 /** Subtracts the events' numbers, which have no gaps, because a refused batch uses up none. */
 export const findEventLag = (db: Database, now: number): Read<EventLag> =>
@@ -19,7 +19,7 @@ export const findEventLag = (db: Database, now: number): Read<EventLag> =>
           "oldest",
         ),
       })
-      .from(FOLLOWED),
+      .from(PROCESSED_TO),
     ([row]) => ({
       waiting: Math.max(0, row?.waiting ?? 0),
       oldestAt: row?.oldest == null ? null : Math.min(instantOfId("evt", row.oldest) ?? now, now),

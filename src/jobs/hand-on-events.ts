@@ -1,5 +1,5 @@
 // Delivers events whose notification was lost, each minute (EVT-4).
-import { FIRST } from "../core/due.ts";
+import { BEFORE_FIRST_DUE } from "../core/due.ts";
 import { deliverSlice, findSlice, SLICE, type Subscriber } from "../journal/outbox.ts";
 import type { BulkJob } from "./job.ts";
 
@@ -16,7 +16,7 @@ export const handOnJob = (subscribers: readonly Subscriber[]): BulkJob => ({
       run: async () => {
         const done = await deliverSlice(deps, subscribers, slice);
         // Events are delivered in order, so a failed one stops those after it.
-        return { done, failed: [], next: done === SLICE ? FIRST : null };
+        return { done, failed: [], next: done === SLICE ? BEFORE_FIRST_DUE : null };
       },
     };
   },

@@ -7,7 +7,7 @@ import type { Due } from "../core/due.ts";
 export type Recorded = boolean | "more";
 
 /** The trigger itself records the rows that it finds, or the first slice, because few statements do (JOB-12). */
-type Here = true;
+type RunsHere = true;
 
 export type EachJob = {
   readonly kind: "each";
@@ -16,33 +16,33 @@ export type EachJob = {
   readonly part?: number;
   /** Spreads the messages of one reading over so many seconds, so that the work does not slow down other calls (JOB-14). */
   readonly spreadSeconds?: number;
-  readonly here?: Here;
+  readonly here?: RunsHere;
   /** Finds the rows that are due, after the position `after`, oldest first. */
   readonly find: (deps: Deps, after: Due | null, limit: number) => Promise<readonly Due[]>;
   /** Returns false when nothing was left to do. */
   readonly record: (deps: Deps, id: string) => Promise<Recorded>;
   /** Records the rows of a part in one batch, all or none. If it throws, each row is recorded by itself. */
-  readonly recordSet?: (deps: Deps, ids: readonly string[]) => Promise<SetRecorded>;
+  readonly recordSet?: (deps: Deps, ids: readonly string[]) => Promise<SetResult>;
 };
 
 /** `alone`: rows that each need a batch of their own. */
-export type SetRecorded = { readonly done: number; readonly alone: readonly string[] };
+export type SetResult = { readonly done: number; readonly alone: readonly string[] };
 
 export type RowFailure = { readonly id: string; readonly thrown: unknown };
 
-export type Ran = {
+export type SliceResult = {
   readonly done: number;
   readonly failed: readonly RowFailure[];
   /** The position after which the next slice begins; null after the last one. */
   readonly next: Due | null;
 };
 
-export type Slice = { readonly oldestDueAt: number | null; readonly run: () => Promise<Ran> };
+export type Slice = { readonly oldestDueAt: number | null; readonly run: () => Promise<SliceResult> };
 
 export type BulkJob = {
   readonly kind: "bulk";
   readonly name: string;
-  readonly here?: Here;
+  readonly here?: RunsHere;
   /** How many slices one message runs (JOB-12). */
   readonly slices: number;
   /** Finds the next slice after a position; null if nothing is due. */

@@ -1,5 +1,5 @@
 // Mails alerts to the operator, each minute (JOB-11).
-import { findMails, sendMails } from "../journal/alert-mails.ts";
+import { findAlertMails, sendAlertMails } from "../journal/alert-mails.ts";
 import type { BulkJob } from "./job.ts";
 
 export const mailAlertsJob: BulkJob = {
@@ -7,9 +7,9 @@ export const mailAlertsJob: BulkJob = {
   name: "mail_alerts",
   slices: 1,
   find: async (deps) => {
-    const mails = await findMails(deps);
+    const mails = await findAlertMails(deps);
     if (mails === null) return null;
-    const run = async () => ({ done: await sendMails(deps, mails), failed: [], next: null });
+    const run = async () => ({ done: await sendAlertMails(deps, mails), failed: [], next: null });
     return { oldestDueAt: mails.oldestDueAt, run };
   },
 };

@@ -1,5 +1,5 @@
 // Deletes outcomes of Idempotency-Keys when their window has ended (IDM-2).
-import { FIRST } from "../core/due.ts";
+import { BEFORE_FIRST_DUE } from "../core/due.ts";
 import { commit, readBatch } from "../db/batch.ts";
 import { countOutcomes, pruneOutcomes } from "../db/outcomes.ts";
 import type { BulkJob } from "./job.ts";
@@ -20,7 +20,7 @@ export const pruneIdempotencyOutcomes: BulkJob = {
       oldestDueAt: oldest,
       run: async () => {
         await commit(db, [pruneOutcomes(db, now, SLICE)]);
-        return { done: count, failed: [], next: count === SLICE ? FIRST : null };
+        return { done: count, failed: [], next: count === SLICE ? BEFORE_FIRST_DUE : null };
       },
     };
   },

@@ -1,7 +1,7 @@
 // Lists the latest run of each job, for operators (JOB-6, JOB-15).
 import type { OperatorCall } from "../call.ts";
-import { closureOf, lagSeconds } from "../chain/standing.ts";
-import { type Followed, findFollowed } from "../chain/standing-store.ts";
+import { findClosure, lagSecondsOf } from "../chain/standing.ts";
+import { type Followed, findFollowedNetworks } from "../chain/standing-store.ts";
 import { toIso, toIsoOrNull } from "../core/clock.ts";
 import { SECOND_MS } from "../core/limits.ts";
 import type { JobRow } from "../db/tables/journal.ts";
@@ -13,45 +13,45 @@ export async function getJobs({ db, deps, read }: OperatorCall): Promise<JobList
   const names = deps.config.networks.map(({ network }) => network);
   const { rows, followed, lag } = await read({
     rows: listJobs(db),
-    followed: findFollowed(db, names),
+    followed: findFollowedNetworks(db, names),
     lag: findEventLag(db, deps.clock.now()),
   });
-  const oldestAt = lag.oldestAt === null ? null : Math.min(lag.oldestAt, ...foundBy(rows));
+  const oldestAt = lag.oldestAt === null ? null : Math.min(lag.oldestAt, ...findOldestWaiting(rows));
   return {
-    data: rows.map(toView),
-    networks: followed.map((one) => followedView(one, Date.now())),
+    data: rows.map(toJobView),
+    networks: followed.map((one) => toFollowedView(one, Date.now())),
     events: {
       waiting: lag.waiting,
       oldest_waiting_at: toIsoOrNull(oldestAt),
       lag_seconds: secondsSince(oldestAt, deps.clock.now()),
-      oldest_undelivered_at: toIsoOrNull(rows.find(({ name }) => name === DELIVERING)?.oldestDueAt ?? null),
+      oldest_undelivered_at: toIsoOrNull(rows.find(({ name }) => name === DELIVERY_JOB)?.oldestDueAt ?? null),
     },
   };
 }
 
 /** The job that looks each minute for waiting deliveries. */
-const DELIVERING = "deliver_webhooks";
+const DELIVERY_JOB = "deliver_webhooks";
 
-const FOLLOWING: ReadonlySet<string> = new Set(["hand_on_events", "fan_out_events"]);
+const EVENT_JOBS: ReadonlySet<string> = new Set(["hand_on_events", "fan_out_events"]);
 
 /** The oldest waiting rows of running and failed jobs, which look at more than the first event, because a sandbox may date that one ahead. */
-const foundBy = (rows: readonly JobRow[]): number[] =>
+const findOldestWaiting = (rows: readonly JobRow[]): number[] =>
   rows
-    .filter(({ name, finishedAt, failed }) => FOLLOWING.has(name) && (finishedAt === null || failed > 0))
+    .filter(({ name, finishedAt, failed }) => EVENT_JOBS.has(name) && (finishedAt === null || failed > 0))
     .flatMap(({ oldestDueAt }) => oldestDueAt ?? []);
 
 const secondsSince = (at: number | null, now: number): number =>
   at === null ? 0 : Math.max(0, Math.floor((now - at) / SECOND_MS));
 
-const followedView = (followed: Followed, now: number): FollowedView => ({
+const toFollowedView = (followed: Followed, now: number): FollowedView => ({
   network: followed.network,
-  lag_seconds: lagSeconds(followed, now),
+  lag_seconds: lagSecondsOf(followed, now),
   head_block: followed.headBlock || null,
   booked_block: followed.bookedBlock,
-  closed: closureOf(followed, now),
+  closed: findClosure(followed, now),
 });
 
-const toView = (row: JobRow): JobView => ({
+const toJobView = (row: JobRow): JobView => ({
   name: row.name,
   started_at: toIso(row.startedAt),
   finished_at: toIsoOrNull(row.finishedAt),

@@ -2,13 +2,13 @@
 // requests. A row that fails does not stop the others and is found again. Messages also find the rows after the first reading, so a run takes up
 // any number of rows.
 import type { Deps, Env, JobMessage } from "../context.ts";
-import { type Due, FIRST } from "../core/due.ts";
-import { eachAtOnce } from "../core/parallel.ts";
+import { BEFORE_FIRST_DUE, type Due } from "../core/due.ts";
+import { runConcurrently } from "../core/parallel.ts";
 import { Conflict } from "../core/retry.ts";
 import { commit, type Statement } from "../db/batch.ts";
 import { raiseAlert } from "../journal/alerts.ts";
-import { jobFailed, jobLate } from "./alerts.ts";
-import type { BulkJob, EachJob, Job, Ran, RowFailure, SetRecorded, Slice } from "./job.ts";
+import { toJobFailedAlert, toJobLateAlert } from "./alerts.ts";
+import type { BulkJob, EachJob, Job, RowFailure, SetResult, Slice, SliceResult } from "./job.ts";
 import { type Progress, recordProgress } from "./store.ts";
 
 /** The number of rows in one reading, and in one part. */
@@ -16,13 +16,16 @@ export const FOUND_AT_ONCE = 1_000;
 const PART = 20;
 const MESSAGES = 100;
 
-export function lateAlert({ db, clock }: Deps, job: Job, oldestDueAt: number | null): Statement[] {
-  const late = jobLate(job.name, oldestDueAt, clock.now());
+export function raiseIfLate({ db, clock }: Deps, job: Job, oldestDueAt: number | null): Statement[] {
+  const late = toJobLateAlert(job.name, oldestDueAt, clock.now());
   return late ? [raiseAlert(db, late)] : [];
 }
 
-export function messagesOf({ name: job, part = PART, spreadSeconds = 0 }: EachJob, due: readonly Due[]): Sent[] {
-  const messages: Sent[] = [];
+export function toMessages(
+  { name: job, part = PART, spreadSeconds = 0 }: EachJob,
+  due: readonly Due[],
+): QueuedJobMessage[] {
+  const messages: QueuedJobMessage[] = [];
   for (let at = 0; at < due.length; at += part) {
     const body: JobMessage = { kind: "record", job, ids: due.slice(at, at + part).map(({ id }) => id) };
     messages.push({ body, delaySeconds: Math.floor((at * spreadSeconds) / FOUND_AT_ONCE) });
@@ -33,9 +36,12 @@ export function messagesOf({ name: job, part = PART, spreadSeconds = 0 }: EachJo
   return messages;
 }
 
-export type Sent = MessageSendRequest<JobMessage>;
+export type QueuedJobMessage = MessageSendRequest<JobMessage>;
 
-export async function sendAll({ JOB_QUEUE }: Pick<Env, "JOB_QUEUE">, messages: readonly Sent[]): Promise<void> {
+export async function sendAll(
+  { JOB_QUEUE }: Pick<Env, "JOB_QUEUE">,
+  messages: readonly QueuedJobMessage[],
+): Promise<void> {
   for (let at = 0; at < messages.length; at += MESSAGES) await JOB_QUEUE.sendBatch(messages.slice(at, at + MESSAGES));
 }
 
@@ -43,43 +49,44 @@ export async function runMessage(deps: Deps, jobs: readonly Job[], message: JobM
   const job = jobs.find(({ name }) => name === message.job);
   // A version of the service with other jobs sent the message.
   if (!job) return;
-  const progress = await work(deps, job, message);
+  const progress = await processMessage(deps, job, message);
   const { failed, lastError, oldestDueAt } = progress;
   await commit(deps.db, [
     recordProgress(deps.db, job.name, { at: Date.now(), ...progress }),
-    ...(failed > 0 ? [raiseAlert(deps.db, jobFailed(job.name, lastError ?? ""))] : []),
-    ...lateAlert(deps, job, oldestDueAt),
+    ...(failed > 0 ? [raiseAlert(deps.db, toJobFailedAlert(job.name, lastError ?? ""))] : []),
+    ...raiseIfLate(deps, job, oldestDueAt),
   ]);
 }
 
-type Worked = Omit<Progress, "at">;
+type MessageProgress = Omit<Progress, "at">;
 
-async function work(deps: Deps, job: Job, message: JobMessage): Promise<Worked> {
+async function processMessage(deps: Deps, job: Job, message: JobMessage): Promise<MessageProgress> {
   // Messages of earlier versions have no position.
-  if (message.kind === "run") return job.kind === "bulk" ? runBulk(deps, job, message.after ?? FIRST) : NOTHING;
-  if (job.kind !== "each") return NOTHING;
+  if (message.kind === "run")
+    return job.kind === "bulk" ? runBulk(deps, job, message.after ?? BEFORE_FIRST_DUE) : NO_PROGRESS;
+  if (job.kind !== "each") return NO_PROGRESS;
   const own = message.apart ? 0 : 1;
   if (message.kind === "find") return findMore(deps, job, message.after, own);
   const { left, alone, ...counts } = await recordRows(deps, job, message);
-  const further: Sent[] = [
+  const further: QueuedJobMessage[] = [
     ...(left.length > 0 ? [{ body: { kind: "record", job: job.name, ids: left } } as const] : []),
     ...(alone.length > 0 ? [{ body: { kind: "record", job: job.name, ids: alone, alone: true } } as const] : []),
   ];
   await sendAll(deps.env, further);
-  return { ...NOTHING, ...counts, pending: further.length - own };
+  return { ...NO_PROGRESS, ...counts, pending: further.length - own };
 }
 
-const NOTHING: Worked = { done: 0, failed: 0, pending: -1, found: 0, oldestDueAt: null, lastError: null };
+const NO_PROGRESS: MessageProgress = { done: 0, failed: 0, pending: -1, found: 0, oldestDueAt: null, lastError: null };
 
 /** `own`: 1 if the job's run waits for this message. */
-async function findMore(deps: Deps, job: EachJob, after: Due, own: number): Promise<Worked> {
+async function findMore(deps: Deps, job: EachJob, after: Due, own: number): Promise<MessageProgress> {
   const due = await job.find(deps, after, FOUND_AT_ONCE);
-  const messages = messagesOf(job, due);
+  const messages = toMessages(job, due);
   await sendAll(deps.env, messages);
-  return { ...NOTHING, found: due.length, pending: messages.length - own };
+  return { ...NO_PROGRESS, found: due.length, pending: messages.length - own };
 }
 
-async function runBulk(deps: Deps, job: BulkJob, from: Due): Promise<Worked> {
+async function runBulk(deps: Deps, job: BulkJob, from: Due): Promise<MessageProgress> {
   const { left, ...worked } = await runSlices(deps, job, { from, slices: job.slices });
   if (left === null) return worked;
   await deps.env.JOB_QUEUE.send({ kind: "run", job: job.name, after: left });
@@ -87,15 +94,15 @@ async function runBulk(deps: Deps, job: BulkJob, from: Due): Promise<Worked> {
 }
 
 /** `first`: the first slice, if it is read already. */
-type Stretch = { readonly from: Due; readonly slices: number; readonly first?: Slice };
+type SliceRange = { readonly from: Due; readonly slices: number; readonly first?: Slice };
 
 /** Runs some slices. `left`: the position after the last one, if more follow. */
 export async function runSlices(
   deps: Deps,
   job: BulkJob,
-  { from, slices, first }: Stretch,
-): Promise<Worked & { readonly left: Due | null }> {
-  let worked = NOTHING;
+  { from, slices, first }: SliceRange,
+): Promise<MessageProgress & { readonly left: Due | null }> {
+  let worked = NO_PROGRESS;
   let left: Due | null = from;
   try {
     for (let slice = 0; left !== null && slice < slices; slice++) {
@@ -103,20 +110,20 @@ export async function runSlices(
       if (found === null) return { ...worked, left: null };
       worked = { ...worked, oldestDueAt: worked.oldestDueAt ?? found.oldestDueAt };
       const { done, failed, next } = await found.run();
-      worked = withFailures(job, { ...worked, done: worked.done + done, found: worked.found + done }, failed);
+      worked = addFailures(job, { ...worked, done: worked.done + done, found: worked.found + done }, failed);
       left = next;
     }
     return { ...worked, left };
   } catch (thrown) {
     // Another run has recorded this slice.
     if (thrown instanceof Conflict) return { ...worked, left: null };
-    const { failed, lastError } = failureOf(job.name, null, thrown);
+    const { failed, lastError } = logFailure(job.name, null, thrown);
     return { ...worked, failed: worked.failed + failed, lastError, left: null };
   }
 }
 
-function withFailures(job: BulkJob, worked: Worked, failures: readonly RowFailure[]): Worked {
-  const last = failures.map(({ id, thrown }) => failureOf(job.name, id, thrown)).at(-1);
+function addFailures(job: BulkJob, worked: MessageProgress, failures: readonly RowFailure[]): MessageProgress {
+  const last = failures.map(({ id, thrown }) => logFailure(job.name, id, thrown)).at(-1);
   const { length } = failures;
   const counts = { found: worked.found + length, failed: worked.failed + length };
   return { ...worked, ...counts, lastError: last?.lastError ?? worked.lastError };
@@ -139,7 +146,7 @@ async function recordRows(
   deps: Deps,
   job: EachJob,
   { ids, alone }: { readonly ids: readonly string[]; readonly alone?: true },
-): Promise<Part & Pick<SetRecorded, "alone">> {
+): Promise<Part & Pick<SetResult, "alone">> {
   if (!job.recordSet || alone || ids.length === 1) return { ...(await recordPart(deps, job, ids)), alone: [] };
   const none = { done: 0, failed: 0, lastError: null, left: [] };
   try {
@@ -148,7 +155,7 @@ async function recordRows(
     return { ...none, ...recorded };
   } catch (thrown) {
     // A Conflict: another writer has changed a row. Other failures show again at the row that causes them.
-    if (!(thrown instanceof Conflict)) failureOf(job.name, null, thrown);
+    if (!(thrown instanceof Conflict)) logFailure(job.name, null, thrown);
     return { ...none, alone: ids };
   }
 }
@@ -156,7 +163,7 @@ async function recordRows(
 /** Records the rows of a part, at most six at a time. */
 export async function recordPart(deps: Deps, job: Recorder, ids: readonly string[], atOnce?: number): Promise<Part> {
   const outcomes: Part[] = [];
-  await eachAtOnce(ids, async (id) => void outcomes.push(await recordOne(deps, job, id)), atOnce);
+  await runConcurrently(ids, async (id) => void outcomes.push(await recordOne(deps, job, id)), atOnce);
   return outcomes.reduce(
     (sum, one) => ({
       done: sum.done + one.done,
@@ -176,11 +183,11 @@ async function recordOne(deps: Deps, job: Recorder, id: string): Promise<Part> {
     return recorded === "more" ? { ...none, left: [id] } : { ...none, done: recorded ? 1 : 0 };
   } catch (thrown) {
     // Another writer has changed the row. If it is still due, the next run finds it.
-    return thrown instanceof Conflict ? none : { ...none, ...failureOf(job.name, id, thrown) };
+    return thrown instanceof Conflict ? none : { ...none, ...logFailure(job.name, id, thrown) };
   }
 }
 
-export function failureOf(job: string, id: string | null, thrown: unknown): { failed: number; lastError: string } {
+export function logFailure(job: string, id: string | null, thrown: unknown): { failed: number; lastError: string } {
   const message = thrown instanceof Error ? thrown.message : "unknown";
   console.error(JSON.stringify({ event: "job_failed", job, id, message }));
   return { failed: 1, lastError: id === null ? message : `${id}: ${message}` };
@@ -190,15 +197,15 @@ export function failureOf(job: string, id: string | null, thrown: unknown): { fa
 export async function runToEnd(deps: Deps, job: Job): Promise<number> {
   let done = 0;
   if (job.kind === "bulk") {
-    for (let after: Due | null = FIRST; after !== null; ) {
-      const ran: Ran | undefined = await (await job.find(deps, after))?.run();
-      for (const { id, thrown } of ran?.failed ?? []) failureOf(job.name, id, thrown);
+    for (let after: Due | null = BEFORE_FIRST_DUE; after !== null; ) {
+      const ran: SliceResult | undefined = await (await job.find(deps, after))?.run();
+      for (const { id, thrown } of ran?.failed ?? []) logFailure(job.name, id, thrown);
       done += ran?.done ?? 0;
       after = ran?.next ?? null;
     }
     return done;
   }
-  for (let after: Due | null = FIRST; after !== null; ) {
+  for (let after: Due | null = BEFORE_FIRST_DUE; after !== null; ) {
     const due: readonly Due[] = await job.find(deps, after, FOUND_AT_ONCE);
     for (let ids: readonly string[] = due.map(({ id }) => id); ids.length > 0; ) {
       const recorded = await recordRows(deps, job, { ids });

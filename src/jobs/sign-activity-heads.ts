@@ -1,5 +1,5 @@
 // Checks each activity log once a day: hashes entries whose message was lost, and signs the head (EVT-12, EVT-13).
-import { FIRST } from "../core/due.ts";
+import { BEFORE_FIRST_DUE } from "../core/due.ts";
 import { readBatch } from "../db/batch.ts";
 import { checkChain } from "../journal/activity-heads.ts";
 import { findDueChains } from "../journal/chain-store.ts";
@@ -11,7 +11,7 @@ export const signActivityHeads: EachJob = {
   // A log that is not hashed yet takes about forty statements (JOB-12).
   part: 10,
   find: async ({ db, clock }, after, limit) => {
-    const { due } = await readBatch(db, { due: findDueChains(db, clock.now(), after ?? FIRST, limit) });
+    const { due } = await readBatch(db, { due: findDueChains(db, clock.now(), after ?? BEFORE_FIRST_DUE, limit) });
     return due;
   },
   record: checkChain,

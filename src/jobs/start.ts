@@ -1,23 +1,23 @@
 // Starts jobs when a cron trigger fires (JOB-1, JOB-5, JOB-15). All jobs look for due rows in one trip. A job that finds rows writes its run and
 // sends them to the queue; a job that finds none writes nothing.
 import type { Deps } from "../context.ts";
-import { type Due, FIRST } from "../core/due.ts";
+import { BEFORE_FIRST_DUE, type Due } from "../core/due.ts";
 import { MINUTE_MS } from "../core/limits.ts";
-import { commit, gathered, readBatch } from "../db/batch.ts";
+import { commit, gatherFirstReads, readBatch } from "../db/batch.ts";
 import type { JobRow } from "../db/tables/journal.ts";
 import { raiseAlert } from "../journal/alerts.ts";
-import { jobFailed } from "./alerts.ts";
+import { toJobFailedAlert } from "./alerts.ts";
 import type { Job, Slice } from "./job.ts";
 import {
   type Counts,
   FOUND_AT_ONCE,
-  failureOf,
-  lateAlert,
-  messagesOf,
+  logFailure,
+  type QueuedJobMessage,
+  raiseIfLate,
   recordPart,
   runSlices,
-  type Sent,
   sendAll,
+  toMessages,
 } from "./run.ts";
 import { findJobs, putRun } from "./store.ts";
 
@@ -31,7 +31,7 @@ export type Look = { readonly looking: Deps; readonly runs: Promise<ReadonlyMap<
 
 /** Reads the latest runs in the trip of the jobs' first reads. `names`: the jobs and their trigger. */
 export function beginLook(deps: Deps, names: readonly string[]): Look {
-  const looking = { ...deps, db: gathered(deps.db) };
+  const looking = { ...deps, db: gatherFirstReads(deps.db) };
   const read = readBatch(looking.db, { rows: findJobs(looking.db, names) });
   const runs = read.then(({ rows }) => new Map(rows.map((row) => [row.name, row])));
   // Each job that awaits the runs reports the failure.
@@ -61,28 +61,28 @@ export async function startJobs(
   const failures: string[] = [];
   const start = async (job: Job): Promise<void> => {
     try {
-      const found = await look(looking, job);
+      const found = await findDue(looking, job);
       const before = (await runs).get(job.name);
-      if (!isMoving(before, now) && !(await startRun(deps, job, found, { now, before }))) idle.add(job.name);
+      if (!makesProgress(before, now) && !(await startRun(deps, job, found, { now, before }))) idle.add(job.name);
     } catch (thrown) {
-      const { lastError } = failureOf(job.name, null, thrown);
+      const { lastError } = logFailure(job.name, null, thrown);
       failures.push(`${job.name}: ${lastError}`);
       // When the database itself fails, only the log remains.
-      await commit(deps.db, [raiseAlert(deps.db, jobFailed(job.name, lastError))]).catch(() => undefined);
+      await commit(deps.db, [raiseAlert(deps.db, toJobFailedAlert(job.name, lastError))]).catch(() => undefined);
     }
   };
   await Promise.all(jobs.map(start));
   return { jobs: jobs.length, idle, failures };
 }
 
-const isMoving = (run: JobRow | undefined, now: number): boolean =>
+const makesProgress = (run: JobRow | undefined, now: number): boolean =>
   run !== undefined && run.pending > 0 && now < run.progressedAt + STALLED_MS;
 
-type Found = { readonly oldestDueAt: number | null; readonly due: readonly Due[]; readonly slice?: Slice };
+type FoundRows = { readonly oldestDueAt: number | null; readonly due: readonly Due[]; readonly slice?: Slice };
 
-async function look(deps: Deps, job: Job): Promise<Found | null> {
+async function findDue(deps: Deps, job: Job): Promise<FoundRows | null> {
   if (job.kind === "bulk") {
-    const slice = await job.find(deps, FIRST);
+    const slice = await job.find(deps, BEFORE_FIRST_DUE);
     return slice && { oldestDueAt: slice.oldestDueAt, due: [], slice };
   }
   const due = await job.find(deps, null, FOUND_AT_ONCE);
@@ -91,13 +91,18 @@ async function look(deps: Deps, job: Job): Promise<Found | null> {
 }
 
 /** `now`: when the trigger looked. */
-type Since = { readonly now: number; readonly before: JobRow | undefined };
+type TriggerContext = { readonly now: number; readonly before: JobRow | undefined };
 
-async function startRun(deps: Deps, job: Job, found: Found | null, { now, before }: Since): Promise<boolean> {
+async function startRun(
+  deps: Deps,
+  job: Job,
+  found: FoundRows | null,
+  { now, before }: TriggerContext,
+): Promise<boolean> {
   const { db, env } = deps;
-  const taken = found && (await take(deps, job, found));
+  const taken = found && (await takeRows(deps, job, found));
   if (!found || !taken) {
-    if (before && tellsOfRows(before)) await commit(db, [putRun(db, job.name, { at: now, found: 0 })]);
+    if (before && reportsRows(before)) await commit(db, [putRun(db, job.name, { at: now, found: 0 })]);
     return false;
   }
   const { messages, ...counts } = taken;
@@ -109,31 +114,31 @@ async function startRun(deps: Deps, job: Job, found: Found | null, { now, before
   // Written before the messages: after a crash in between, the stalled run is started again.
   await commit(db, [
     putRun(db, job.name, { at: now, ...counts, pending: messages.length, oldestDueAt }),
-    ...lateAlert(deps, job, knownLate),
-    ...(counts.lastError === null ? [] : [raiseAlert(db, jobFailed(job.name, counts.lastError))]),
+    ...raiseIfLate(deps, job, knownLate),
+    ...(counts.lastError === null ? [] : [raiseAlert(db, toJobFailedAlert(job.name, counts.lastError))]),
   ]);
   await sendAll(env, messages);
   return true;
 }
 
 /** True if a row still reports lag, failures or pending parts. The first look that finds nothing resets them. */
-const tellsOfRows = ({ found, failed, pending, oldestDueAt }: JobRow): boolean =>
+const reportsRows = ({ found, failed, pending, oldestDueAt }: JobRow): boolean =>
   found + failed + pending > 0 || oldestDueAt !== null;
 
-type Taken = Counts & { readonly found: number; readonly messages: readonly Sent[] };
-const NOT_YET: Counts = { done: 0, failed: 0, lastError: null };
+type TakenRows = Counts & { readonly found: number; readonly messages: readonly QueuedJobMessage[] };
+const NO_COUNTS: Counts = { done: 0, failed: 0, lastError: null };
 
 /** Runs the part of a `here` job, and returns its counts and the messages for the queue. Returns null if there was nothing to do. */
-async function take(deps: Deps, job: Job, { due, slice }: Found): Promise<Taken | null> {
-  const runFrom = (after: Due): Sent => ({ body: { kind: "run", job: job.name, after } });
+async function takeRows(deps: Deps, job: Job, { due, slice }: FoundRows): Promise<TakenRows | null> {
+  const runFrom = (after: Due): QueuedJobMessage => ({ body: { kind: "run", job: job.name, after } });
   if (job.kind === "bulk") {
-    if (!job.here) return { ...NOT_YET, found: 0, messages: [runFrom(FIRST)] };
-    const stretch = { from: FIRST, slices: 1, ...(slice && { first: slice }) };
+    if (!job.here) return { ...NO_COUNTS, found: 0, messages: [runFrom(BEFORE_FIRST_DUE)] };
+    const stretch = { from: BEFORE_FIRST_DUE, slices: 1, ...(slice && { first: slice }) };
     const { left, found, done, failed, lastError } = await runSlices(deps, job, stretch);
     return { found, done, failed, lastError, messages: left === null ? [] : [runFrom(left)] };
   }
   const { length: found } = due;
-  if (!job.here) return { ...NOT_YET, found, messages: messagesOf(job, due) };
+  if (!job.here) return { ...NO_COUNTS, found, messages: toMessages(job, due) };
   const { done, failed, lastError } = await recordPart(
     deps,
     job,
@@ -146,7 +151,7 @@ async function take(deps: Deps, job: Job, { due, slice }: Found): Promise<Taken 
  * Writes the row of a trigger each quarter of an hour, so that operators see that the cron runs. While jobs fail to start it writes the row at each
  * run, and once more when all start again.
  */
-export async function noteTrigger(
+export async function recordTrigger(
   { db }: Deps,
   name: string,
   started: readonly Started[],

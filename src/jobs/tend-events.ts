@@ -1,11 +1,17 @@
 // Lists events after their commit, and deletes events that are older than 30 days, in slices (EVT-18, EVT-19).
 import type { Deps } from "../context.ts";
-import { FIRST } from "../core/due.ts";
+import { BEFORE_FIRST_DUE } from "../core/due.ts";
 import { HOUR_MS } from "../core/limits.ts";
 import { retryConflicts } from "../core/retry.ts";
-import { commit, readBatch, written } from "../db/batch.ts";
-import { findPrunable, findUnlisted, listEvents, noteAge, pruneEvents } from "../journal/event-tending-store.ts";
-import { firstListed } from "../journal/event-views.ts";
+import { commit, readBatch, toWriteRead } from "../db/batch.ts";
+import {
+  findPrunable,
+  findUnlisted,
+  markEventsListed,
+  pruneEvents,
+  recordAge,
+} from "../journal/event-tending-store.ts";
+import { oldestListedAt } from "../journal/event-views.ts";
 import { LAG_SEEN_IN } from "../journal/outbox.ts";
 import { findMark } from "../journal/outbox-store.ts";
 import type { BulkJob } from "./job.ts";
@@ -23,7 +29,7 @@ const listSlice = ({ db }: Deps): Promise<number> =>
   retryConflicts(async () => {
     const { listed, fresh } = await readBatch(db, { listed: findMark(db, "listed"), fresh: findUnlisted(db, SLICE) });
     const last = fresh.at(-1);
-    if (last) await commit(db, listEvents(db, listed?.seq ?? 0, last.seq));
+    if (last) await commit(db, markEventsListed(db, listed?.seq ?? 0, last.seq));
     return fresh.length;
   });
 
@@ -39,7 +45,7 @@ export const listEventsJob: BulkJob = {
       oldestDueAt: Math.min(...first.map(({ occurredAt }) => occurredAt)),
       run: async () => {
         const done = await listSlice(deps);
-        return { done, failed: [], next: done === SLICE ? FIRST : null };
+        return { done, failed: [], next: done === SLICE ? BEFORE_FIRST_DUE : null };
       },
     };
   },
@@ -52,9 +58,9 @@ export const pruneEventsJob: BulkJob = {
   slices: 5,
   find: async ({ db, clock }) => {
     const now = clock.now();
-    const before = firstListed(now);
+    const before = oldestListedAt(now);
     const { old } = await readBatch(db, {
-      noted: written(noteAge(db, now, now - HOUR_MS / 2)),
+      noted: toWriteRead(recordAge(db, now, now - HOUR_MS / 2)),
       old: findPrunable(db, before, PRUNED),
     });
     if (old.length === 0) return null;
@@ -62,7 +68,7 @@ export const pruneEventsJob: BulkJob = {
       oldestDueAt: now,
       run: async () => {
         await commit(db, pruneEvents(db, old, before));
-        return { done: old.length, failed: [], next: old.length === PRUNED ? FIRST : null };
+        return { done: old.length, failed: [], next: old.length === PRUNED ? BEFORE_FIRST_DUE : null };
       },
     };
   },

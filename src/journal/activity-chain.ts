@@ -8,7 +8,7 @@ import { type Hashed, hashLog, type RunningLog } from "./running-log.ts";
 import { type Counted, countVolumes } from "./volume.ts";
 import { type FoundVolume, findVolumes } from "./volume-store.ts";
 
-export const activityLogOf = (deps: Deps, platformId: string): RunningLog<ActivityRow, FoundVolume[]> => ({
+export const toActivityLog = (deps: Deps, platformId: string): RunningLog<ActivityRow, FoundVolume[]> => ({
   reached: (db) => findChain(db, platformId),
   unhashed: (db, limit) => findUnhashed(db, platformId, limit),
   view: toEntryView,
@@ -25,16 +25,16 @@ export const activityLogOf = (deps: Deps, platformId: string): RunningLog<Activi
     ...countVolumes(
       deps,
       volumes,
-      hashed.map(({ row }) => countOf(row)),
+      hashed.map(({ row }) => countEntryBytes(row)),
     ),
   ],
 });
 
-const countOf = (row: ActivityRow): Counted => {
+const countEntryBytes = (row: ActivityRow): Counted => {
   const { platformId, environment } = row;
   const bytes = new TextEncoder().encode(JSON.stringify(toEntryView(row))).length;
   return { platformId, environment, events: 0, deliveries: 0, bytes };
 };
 
 export const hashNewEntries = (deps: Deps, platformId: string): Promise<Hashed> =>
-  hashLog(deps, activityLogOf(deps, platformId));
+  hashLog(deps, toActivityLog(deps, platformId));

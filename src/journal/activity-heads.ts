@@ -1,15 +1,15 @@
 // Signs the heads of activity logs, once a day if entries were added, and lists them (EVT-13).
-import { askedPage, type ManagementCall } from "../call.ts";
+import { type ManagementCall, readPage } from "../call.ts";
 import type { Deps } from "../context.ts";
 import { toIso } from "../core/clock.ts";
 import { SECOND_MS } from "../core/limits.ts";
-import { listingOf, type Page, toPage } from "../core/page.ts";
+import { hashListing, type Page, toPage } from "../core/page.ts";
 import { commit, readBatch } from "../db/batch.ts";
 import type { HeadRow } from "../db/tables/journal.ts";
 import { signActivityHead } from "../protocol/activity-head.ts";
 import { hashNewEntries } from "./activity-chain.ts";
 import type { HeadQuery } from "./activity-schema.ts";
-import { findChain, insertHead, listHeads, noteChecked } from "./chain-store.ts";
+import { findChain, insertHead, listHeads, recordChecked } from "./chain-store.ts";
 import type { ActivityHead } from "./responses.ts";
 import type { Hashed } from "./running-log.ts";
 
@@ -27,7 +27,7 @@ export async function checkChain(deps: Deps, platformId: string): Promise<boolea
   if (hashed.more) return "more";
   const head = hashed.seq > chain.headSeq ? await signHead(deps, platformId, hashed, now) : null;
   await commit(db, [
-    ...noteChecked(db, chain, now, head?.seq ?? chain.headSeq),
+    ...recordChecked(db, chain, now, head?.seq ?? chain.headSeq),
     ...(head === null ? [] : [insertHead(db, head)]),
   ]);
   if (hashed.missing !== null) throw new Error(`entry ${hashed.missing} of the activity log is missing`);
@@ -42,7 +42,7 @@ async function signHead(deps: Deps, platformId: string, { seq, hash }: Hashed, n
 }
 
 export async function getHeads(call: ManagementCall, query: HeadQuery): Promise<Page<ActivityHead>> {
-  const page = await askedPage(call, query, listingOf("activity heads", [], {}));
+  const page = await readPage(call, query, hashListing("activity heads", [], {}));
   const below = page.after?.at ?? null;
   const { rows } = await call.read({ rows: listHeads(call.db, call.tenant.platformId, { limit: page.limit, below }) });
   return toPage(rows, page, ({ seq }) => ({ at: seq, id: "" }), toHeadView);

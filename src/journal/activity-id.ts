@@ -1,30 +1,30 @@
 // The id of an activity entry (EVT-11), which is computed from its instant, platform and number, and back, so that the log needs no index of ids. It
 // has 48 bits of time; the random bits of a UUIDv7 hold 26 bits for the platform and 48 bits of the number.
-import { asUuidV7, decodeId, encodeId, writeNumber } from "../core/ids.ts";
-import { shortHash } from "../core/short-hash.ts";
+import { decodeId, encodeId, setUuidV7Fields, writeNumber } from "../core/ids.ts";
+import { computeShortHash } from "../core/short-hash.ts";
 
 const BYTES = 16;
 const SEQ_AT = 10;
 
 /** `occurredAt` is epoch milliseconds. */
-export function activityId(platformId: string, seq: number, occurredAt: number): string {
+export function toActivityId(platformId: string, seq: number, occurredAt: number): string {
   const bytes = new Uint8Array(BYTES);
-  const mark = markOf(platformId);
+  const mark = hashPlatform(platformId);
   bytes.set([mark >> 22, (mark >> 14) & 0xff, (mark >> 8) & 0x3f, mark & 0xff], 6);
   writeNumber(bytes.subarray(SEQ_AT), seq);
-  return encodeId("act", asUuidV7(bytes, occurredAt));
+  return encodeId("act", setUuidV7Fields(bytes, occurredAt));
 }
 
 /** The number of a platform's entry; null if the text is not an id of its log. */
-export function seqOfActivity(platformId: string, id: string): number | null {
+export function parseActivitySeq(platformId: string, id: string): number | null {
   const bytes = decodeId("act", id);
   if (bytes === null) return null;
   const [a = 0, b = 0, c = 0, d = 0] = bytes.subarray(6, SEQ_AT);
   const mark = ((a & 0x0f) << 22) | (b << 14) | ((c & 0x3f) << 8) | d;
-  if (a >> 4 !== 7 || c >> 6 !== 2 || mark !== markOf(platformId)) return null;
+  if (a >> 4 !== 7 || c >> 6 !== 2 || mark !== hashPlatform(platformId)) return null;
   const seq = bytes.subarray(SEQ_AT).reduce((sum, byte) => sum * 256 + byte, 0);
   return seq > 0 ? seq : null;
 }
 
 /** 26 bits of a hash that tells platforms apart. */
-const markOf = (platformId: string): number => shortHash(platformId) % 2 ** 26;
+const hashPlatform = (platformId: string): number => computeShortHash(platformId) % 2 ** 26;

@@ -1,15 +1,15 @@
 // Reads a platform's activity log (EVT-14): one page, or all entries of a range of time.
-import { askedPage, type ManagementCall } from "../call.ts";
-import { exportedRange, slicesOf } from "../core/export.ts";
-import { encodeCursor, listingOf, type Page } from "../core/page.ts";
+import { type ManagementCall, readPage } from "../call.ts";
+import { readSlices, toExportedRange } from "../core/export.ts";
+import { encodeCursor, hashListing, type Page } from "../core/page.ts";
 import { readBatch } from "../db/batch.ts";
 import type { ActivityQuery } from "./activity-schema.ts";
-import { type ActivityFilter, entryReads, rangeOf, type ShownRow } from "./activity-store.ts";
+import { type ActivityFilter, readEntries, type ShownRow, toRange } from "./activity-store.ts";
 import { toEntryView } from "./activity-views.ts";
 import { type Slice, toSlice } from "./log-read.ts";
 import type { ActivityEntry } from "./responses.ts";
 
-const filterOf = (query: ActivityQuery): ActivityFilter => ({
+const toFilter = (query: ActivityQuery): ActivityFilter => ({
   subjectType: query.subject_type,
   subjectId: query.subject_id,
   actorType: query.actor_type,
@@ -22,17 +22,20 @@ const filterOf = (query: ActivityQuery): ActivityFilter => ({
 
 export async function getActivity(call: ManagementCall, query: ActivityQuery): Promise<Page<ActivityEntry>> {
   const { db, tenant } = call;
-  const filter = filterOf(query);
+  const filter = toFilter(query);
   // Both environments share one log, so a cursor continues with a key of either.
-  const page = await askedPage(call, query, listingOf("activity", [], filter));
-  const range = rangeOf(tenant.platformId, filter, page.after?.at ?? null);
-  const { rows, next } = ofType(filter, toSlice(await call.read(entryReads(db, range, page.limit)), page.limit));
+  const page = await readPage(call, query, hashListing("activity", [], filter));
+  const range = toRange(tenant.platformId, filter, page.after?.at ?? null);
+  const { rows, next } = checkSubjectType(
+    filter,
+    toSlice(await call.read(readEntries(db, range, page.limit)), page.limit),
+  );
   const next_cursor = next === null ? null : encodeCursor(page.listing, { at: next, id: "" });
   return { data: rows.map(toEntryView), next_cursor, has_more: next !== null };
 }
 
 /** A subject's id implies its type, so if any entry has another type, no entry fits both filters. */
-function ofType({ subjectType, subjectId }: ActivityFilter, slice: Slice<ShownRow>): Slice<ShownRow> {
+function checkSubjectType({ subjectType, subjectId }: ActivityFilter, slice: Slice<ShownRow>): Slice<ShownRow> {
   if (subjectType === undefined || subjectId === undefined) return slice;
   return slice.rows.every((row) => row.subjectType === subjectType) ? slice : { rows: [], next: null };
 }
@@ -49,11 +52,11 @@ export async function exportActivity(
   const { db, now } = call;
   const { caller } = await call.read({});
   const { occurred_after, occurred_before, cursor } = query;
-  const range = exportedRange({ from: occurred_after, to: occurred_before, cursor }, now, "occurred_after");
-  const filter = { ...filterOf(query), after: range.from, before: range.to };
-  return slicesOf(async (below: number | null) => {
-    const found = await readBatch(db, entryReads(db, rangeOf(caller.platformId, filter, below), EXPORT_SLICE));
-    const { rows, next } = ofType(filter, toSlice(found, EXPORT_SLICE));
+  const range = toExportedRange({ from: occurred_after, to: occurred_before, cursor }, now, "occurred_after");
+  const filter = { ...toFilter(query), after: range.from, before: range.to };
+  return readSlices(async (below: number | null) => {
+    const found = await readBatch(db, readEntries(db, toRange(caller.platformId, filter, below), EXPORT_SLICE));
+    const { rows, next } = checkSubjectType(filter, toSlice(found, EXPORT_SLICE));
     return { rows: rows.map(toEntryView), next };
   });
 }

@@ -6,13 +6,13 @@ import type { ActivityAction, Actor, ActorType, Environment } from "../core/voca
 import { type Database, type Read, read, readAll, type Statement } from "../db/batch.ts";
 import { compileWrite } from "../db/compiled.ts";
 import { bareColumns } from "../db/pages.ts";
-import { inParts } from "../db/parts.ts";
+import { splitIntoParts } from "../db/parts.ts";
 import { type ActivityRow, activityEntries } from "../db/tables/journal.ts";
-import { findLogRows, logReads, type Range } from "./log-store.ts";
+import { findLogRows, type Range, readLogPage } from "./log-store.ts";
 
 type Entry = Omit<typeof activityEntries.$inferInsert, "seq" | "hash">;
 
-const newEntry = compileWrite((db) => {
+const compiledEntryInsert = compileWrite((db) => {
   const { placeholder } = sql;
   return db.insert(activityEntries).values({
     platformId: placeholder("platformId"),
@@ -28,7 +28,7 @@ const newEntry = compileWrite((db) => {
   });
 });
 
-export const insertEntry = (db: Database, row: Entry): Statement => newEntry(db, row);
+export const insertEntry = (db: Database, row: Entry): Statement => compiledEntryInsert(db, row);
 
 export const lastEntry = (platformId: string | Placeholder): SQL =>
   sql`(select coalesce(max(seq), 0) from activity_entries where platform_id = ${platformId})`;
@@ -56,7 +56,7 @@ export const insertEntries = (
     const shared = { occurredAt: at, action, actorType: actor.type, actorId: actor.id, subjectType };
     return [insertEntry(db, { platformId, ...shared, ...only })];
   }
-  return inParts(each.map((row) => [row.environment, row.subjectId, row.changes])).map(({ rows, before }) =>
+  return splitIntoParts(each.map((row) => [row.environment, row.subjectId, row.changes])).map(({ rows, before }) =>
     db.insert(activityEntries).select(
       sql`select ${platformId}, key + 1 + ${noted ? sql`${noted} + ${before}` : lastEntry(platformId)}, value ->> 0, ${at},
           ${action}, ${actor.type}, ${actor.id}, ${subjectType}, value ->> 1, value -> 2, null from ${rows}`,
@@ -101,7 +101,7 @@ const { hash: _hash, ...shown } = bareColumns(activityEntries);
 export type ShownRow = Omit<ActivityRow, "hash">;
 
 /** The index of the narrowest filter. Without INDEXED BY, SQLite would walk the primary key. */
-function indexOf(filter: ActivityFilter): { readonly name: keyof ActivityFilter; readonly source: SQL } | null {
+function chooseIndex(filter: ActivityFilter): { readonly name: keyof ActivityFilter; readonly source: SQL } | null {
   if (filter.subjectId !== undefined) {
     return { name: "subjectId", source: sql`activity_entries indexed by activity_entries_by_subject` };
   }
@@ -115,8 +115,8 @@ function indexOf(filter: ActivityFilter): { readonly name: keyof ActivityFilter;
 }
 
 /** `below`: the number of the entry after which the page continues; null for the newest page. */
-export function rangeOf(platformId: string | SQL<string>, filter: ActivityFilter, below: number | null): Range {
-  const index = indexOf(filter);
+export function toRange(platformId: string | SQL<string>, filter: ActivityFilter, below: number | null): Range {
+  const index = chooseIndex(filter);
   // A subject's id implies its type, so the type is no condition here. The caller checks it on the rows that are found.
   const { after, before, subjectType, ...ids } = filter;
   const equal = { ...ids, subjectType: ids.subjectId === undefined ? subjectType : undefined };
@@ -131,8 +131,8 @@ export function rangeOf(platformId: string | SQL<string>, filter: ActivityFilter
       sql`platform_id = ${platformId}`,
       ...conditions.filter(({ name }) => name === index?.name).map(({ condition }) => condition),
     ],
-    below: before === undefined ? last : sql`min(${last}, ${endOf(platformId, before)})`,
-    above: after === undefined ? undefined : startOf(platformId, after),
+    below: before === undefined ? last : sql`min(${last}, ${upperBoundAt(platformId, before)})`,
+    above: after === undefined ? undefined : lowerBoundAt(platformId, after),
     rest: [
       ...conditions.filter(({ name }) => name !== index?.name).map(({ condition }) => condition),
       ...(after === undefined ? [] : [sql`occurred_at > ${after}`]),
@@ -156,16 +156,16 @@ const COLUMNS = {
  */
 const SLACK_MS = HOUR_MS;
 
-const endOf = (platformId: string | SQL<string>, before: number): SQL =>
+const upperBoundAt = (platformId: string | SQL<string>, before: number): SQL =>
   sql`coalesce((select seq + 1 from activity_heads where platform_id = ${platformId}
     and signed_at >= ${before + SLACK_MS} order by signed_at limit 1), ${Number.MAX_SAFE_INTEGER})`;
 
-const startOf = (platformId: string | SQL<string>, after: number): SQL =>
+const lowerBoundAt = (platformId: string | SQL<string>, after: number): SQL =>
   sql`coalesce((select seq from activity_heads where platform_id = ${platformId} and signed_at <= ${after - SLACK_MS}
     - (select clock_offset_ms from platforms where platform_id = ${platformId}) order by signed_at desc limit 1), 0)`;
 
-export const entryReads = (db: Database, range: Range, limit: number) =>
-  logReads(db, findLogRows<ShownRow>(db, shown, range, limit), range, limit);
+export const readEntries = (db: Database, range: Range, limit: number) =>
+  readLogPage(db, findLogRows<ShownRow>(db, shown, range, limit), range, limit);
 
 // ---- The running hash ----------------------------------------------------------------------------------------------------
 

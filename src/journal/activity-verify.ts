@@ -8,10 +8,10 @@ import type { ActivityRow, HeadRow } from "../db/tables/journal.ts";
 import { verifyActivityHead } from "../protocol/activity-head.ts";
 import { FIRST_HASH, nextHash } from "../protocol/running-hash.ts";
 import { hashNewEntries } from "./activity-chain.ts";
-import { seqOfActivity } from "./activity-id.ts";
+import { parseActivitySeq } from "./activity-id.ts";
 import type { Break, VerifyQuery } from "./activity-schema.ts";
 import { findHashed } from "./activity-store.ts";
-import { idOf, toEntryView } from "./activity-views.ts";
+import { entryIdOf, toEntryView } from "./activity-views.ts";
 import { findHeadsFrom, listHeads } from "./chain-store.ts";
 import type { ActivityVerification } from "./responses.ts";
 import type { Hashed } from "./running-log.ts";
@@ -21,28 +21,31 @@ export const VERIFIED_AT_ONCE = 1_000;
 export async function verifyActivity(call: ManagementCall, query: VerifyQuery): Promise<ActivityVerification> {
   const { caller } = await call.read({});
   const { platformId } = caller;
-  const range = rangeOf(platformId, query);
+  const range = parseRange(platformId, query);
   const hashed = await hashNewEntries(call.deps, platformId);
   const log = await readLog(call.deps, platformId, range, hashed);
-  if (range.from > log.end && range.from > 1) throw validationError([noEntry("from")]);
-  const judged = await judge(log, range.from, Math.min(range.to, log.end));
+  if (range.from > log.end && range.from > 1) throw validationError([toUnknownEntryFault("from")]);
+  const judged = await verifyRange(log, range.from, Math.min(range.to, log.end));
   // A later call verifies the entries that are not hashed yet.
   return judged.valid && hashed.more && range.to > log.end ? { ...judged, has_more: true } : judged;
 }
 
 type Numbers = { readonly from: number; readonly to: number };
 
-function rangeOf(platformId: string, query: VerifyQuery): Numbers {
+function parseRange(platformId: string, query: VerifyQuery): Numbers {
   const seqOf = (id: string | undefined, otherwise: number) =>
-    id === undefined ? otherwise : seqOfActivity(platformId, id);
+    id === undefined ? otherwise : parseActivitySeq(platformId, id);
   const [from, to] = [seqOf(query.from, 1), seqOf(query.to, Number.MAX_SAFE_INTEGER)];
-  const faults: FieldError[] = [...(from === null ? [noEntry("from")] : []), ...(to === null ? [noEntry("to")] : [])];
+  const faults: FieldError[] = [
+    ...(from === null ? [toUnknownEntryFault("from")] : []),
+    ...(to === null ? [toUnknownEntryFault("to")] : []),
+  ];
   if (from === null || to === null) throw validationError(faults);
   if (to < from) throw validationError([fieldError("to", "invalid_value", "Must not be an entry before `from`.")]);
   return { from, to };
 }
 
-const noEntry = (field: string): FieldError =>
+const toUnknownEntryFault = (field: string): FieldError =>
   fieldError(field, "not_found", "Must be the id of an entry of this platform's activity log.");
 
 type Log = {
@@ -72,13 +75,13 @@ async function readLog(deps: Deps, platformId: string, { from, to }: Numbers, ha
   const before = from > 1 && first?.seq === from - 1 ? first : undefined;
   const rows = before ? found.rows.slice(1) : found.rows;
   const inRange = found.heads.filter(({ seq }) => seq <= (rows.at(-1)?.seq ?? 0));
-  const heads = await Promise.all(inRange.map(async (head) => [head.seq, await statedHash(deps, head)] as const));
+  const heads = await Promise.all(inRange.map(async (head) => [head.seq, await readStatedHash(deps, head)] as const));
   const end = Math.max(hashed.seq, hashed.missing ?? 0, found.newest[0]?.seq ?? 0);
   return { before, rows, heads: new Map(heads), chain: hashed, end };
 }
 
 /** The hash that a head was signed over; null if its signature states something else. */
-async function statedHash(deps: Deps, { platformId, seq, hash, jws }: HeadRow): Promise<string | null> {
+async function readStatedHash(deps: Deps, { platformId, seq, hash, jws }: HeadRow): Promise<string | null> {
   const { verification } = await deps.ca();
   const checked = await verifyActivityHead(jws, verification, { issuer: deps.config.issuer });
   // A key that is no longer published, or an address that the service has left, says nothing about the head.
@@ -88,34 +91,34 @@ async function statedHash(deps: Deps, { platformId, seq, hash, jws }: HeadRow): 
 }
 
 /** Checks the entries `from` to `to`, and stops at the first one that does not follow from the entry before it. */
-async function judge(log: Log, from: number, to: number): Promise<ActivityVerification> {
+async function verifyRange(log: Log, from: number, to: number): Promise<ActivityVerification> {
   const { before, rows, heads, chain } = log;
   const right: ActivityRow[] = [];
   const broken = (seq: number, id: string | null, reason: Break) =>
-    report(right, { valid: false, has_more: false, broken_at: id, broken_seq: seq, reason });
+    toVerification(right, { valid: false, has_more: false, broken_at: id, broken_seq: seq, reason });
   const whole = from === 1 || typeof before?.hash === "string";
-  if (!whole) return broken(from - 1, before ? idOf(before) : null, before ? "hash_mismatch" : "sequence_broken");
+  if (!whole) return broken(from - 1, before ? entryIdOf(before) : null, before ? "hash_mismatch" : "sequence_broken");
   let hash = before?.hash ?? FIRST_HASH;
   for (const row of rows) {
     const seq = from + right.length;
-    if (row.seq !== seq && seq <= to) return broken(seq, idOf(row), "sequence_broken");
+    if (row.seq !== seq && seq <= to) return broken(seq, entryIdOf(row), "sequence_broken");
     // Entries that are not hashed yet wait for the next call.
     if (seq > to) break;
     hash = await nextHash(hash, toEntryView(row)).catch(() => "");
-    if (hash !== row.hash) return broken(seq, idOf(row), "hash_mismatch");
-    if (heads.has(seq) && heads.get(seq) !== hash) return broken(seq, idOf(row), "head_mismatch");
-    if (seq === chain.seq && chain.hash !== hash) return broken(seq, idOf(row), "hash_mismatch");
+    if (hash !== row.hash) return broken(seq, entryIdOf(row), "hash_mismatch");
+    if (heads.has(seq) && heads.get(seq) !== hash) return broken(seq, entryIdOf(row), "head_mismatch");
+    if (seq === chain.seq && chain.hash !== hash) return broken(seq, entryIdOf(row), "hash_mismatch");
     right.push(row);
   }
   const last = from + right.length - 1;
   const more = last < to;
   if (more && rows.length < VERIFIED_AT_ONCE) {
-    return broken(last + 1, right.length > 0 ? idOf(right.at(-1) as ActivityRow) : null, "sequence_broken");
+    return broken(last + 1, right.length > 0 ? entryIdOf(right.at(-1) as ActivityRow) : null, "sequence_broken");
   }
-  return report(right, { valid: true, has_more: more });
+  return toVerification(right, { valid: true, has_more: more });
 }
 
-const report = (
+const toVerification = (
   right: readonly ActivityRow[],
   found: Omit<ActivityVerification, "checked" | "first_id" | "last_id">,
 ): ActivityVerification => {
@@ -123,7 +126,7 @@ const report = (
   return {
     ...found,
     checked: right.length,
-    first_id: first ? idOf(first) : null,
-    last_id: last ? idOf(last) : null,
+    first_id: first ? entryIdOf(first) : null,
+    last_id: last ? entryIdOf(last) : null,
   };
 };

@@ -1,14 +1,15 @@
 // An activity entry as the API returns it. The running hash covers this view, so a new member changes every hash.
 import { toIso } from "../core/clock.ts";
 import type { ActivityAction } from "../core/vocabulary.ts";
-import { activityId } from "./activity-id.ts";
+import { toActivityId } from "./activity-id.ts";
 import type { ShownRow } from "./activity-store.ts";
 import type { ActivityEntry } from "./responses.ts";
 
-export const idOf = ({ platformId, seq, occurredAt }: ShownRow): string => activityId(platformId, seq, occurredAt);
+export const entryIdOf = ({ platformId, seq, occurredAt }: ShownRow): string =>
+  toActivityId(platformId, seq, occurredAt);
 
 export const toEntryView = (row: ShownRow): ActivityEntry => ({
-  id: idOf(row),
+  id: entryIdOf(row),
   seq: row.seq,
   occurred_at: toIso(row.occurredAt),
   action: row.action as ActivityAction,

@@ -4,7 +4,7 @@ import { markActivityWriter } from "../db/activity-writers.ts";
 import type { Database, Statement } from "../db/batch.ts";
 import type { Owner } from "../db/tenant.ts";
 import { insertEntries, insertEntry } from "./activity-store.ts";
-import type { Noted } from "./last-number-store.ts";
+import type { LastNumber } from "./last-number-store.ts";
 
 export type Changes = Record<string, { from: unknown; to: unknown }>;
 
@@ -35,7 +35,7 @@ export const recordActivities = (
   now: number,
   entry: { action: ActivityAction; actor: Actor; subjectType: string },
   each: readonly { owner: Owner; id: string; changes: Changes }[],
-  noted?: Noted,
+  noted?: LastNumber,
 ): Statement[] =>
   [...Map.groupBy(each, ({ owner }) => owner.platformId)].flatMap(([platformId, own]) =>
     insertEntries(

@@ -6,19 +6,19 @@ import type { AlertKind } from "../core/vocabulary.ts";
 import { commit, readBatch } from "../db/batch.ts";
 import type { AlertRow } from "../db/tables/journal.ts";
 import { composeMail, sendMail } from "../mail/mail.ts";
-import { findUnmailed, giveMailBack, noteMailed, takeMail } from "./alert-store.ts";
+import { findUnmailed, recordMailed, releaseMailHour, reserveMailHour } from "./alert-store.ts";
 
 const AT_ONCE = 50;
 
 /** Alerts that no mail has named, of kinds whose hour is over. */
-export type Mails = {
+export type DueAlertMails = {
   readonly sentBefore: number;
   readonly oldestDueAt: number;
   readonly alerts: readonly AlertRow[];
 };
 
 /** Returns null if no mail is due. Without an operator's address nothing is sent, and the alerts stay in their list. */
-export async function findMails({ db, env, clock }: Deps): Promise<Mails | null> {
+export async function findAlertMails({ db, env, clock }: Deps): Promise<DueAlertMails | null> {
   if (env.OPERATOR_ALERT_EMAIL === "") return null;
   const sentBefore = clock.now() - HOUR_MS;
   const { unmailed } = await readBatch(db, { unmailed: findUnmailed(db, sentBefore, AT_ONCE) });
@@ -27,15 +27,15 @@ export async function findMails({ db, env, clock }: Deps): Promise<Mails | null>
   return { sentBefore, oldestDueAt: Math.min(...dueAt), alerts: unmailed };
 }
 
-export async function sendMails(deps: Deps, { sentBefore, alerts }: Mails): Promise<number> {
+export async function sendAlertMails(deps: Deps, { sentBefore, alerts }: DueAlertMails): Promise<number> {
   let mails = 0;
   for (const [kind, each] of Map.groupBy(alerts, (alert) => alert.kind)) {
-    if (await mailKind(deps, kind, each, sentBefore)) mails += 1;
+    if (await sendKind(deps, kind, each, sentBefore)) mails += 1;
   }
   return mails;
 }
 
-async function mailKind(
+async function sendKind(
   { db, env, config, clock }: Deps,
   kind: AlertKind,
   alerts: readonly AlertRow[],
@@ -43,7 +43,7 @@ async function mailKind(
 ): Promise<boolean> {
   const now = clock.now();
   try {
-    await commit(db, takeMail(db, kind, now, sentBefore));
+    await commit(db, reserveMailHour(db, kind, now, sentBefore));
   } catch (thrown) {
     // Another run sends it.
     if (thrown instanceof Conflict) return false;
@@ -53,11 +53,11 @@ async function mailKind(
     const from = { name: config.operatorName, email: env.MAIL_FROM };
     await sendMail(env.MAIL, from, env.OPERATOR_ALERT_EMAIL, composeMail("operator.alerts", { kind, alerts }, config));
   } catch (thrown) {
-    await commit(db, [giveMailBack(db, kind)]);
+    await commit(db, [releaseMailHour(db, kind)]);
     throw thrown;
   }
   await commit(db, [
-    noteMailed(
+    recordMailed(
       db,
       alerts.map(({ alertId }) => alertId),
       now,

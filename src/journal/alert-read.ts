@@ -1,37 +1,38 @@
 // Lists and acknowledges alerts, for operators (JOB-10).
-import { askedPage, type OperatorCall, type Precheck, precheckKnown } from "../call.ts";
+import { type OperatorCall, type Precheck, precheckExists, readPage } from "../call.ts";
 import { toIso, toIsoOrNull } from "../core/clock.ts";
 import { ServiceError } from "../core/errors.ts";
-import { listingOf, type Page, toPage } from "../core/page.ts";
+import { hashListing, type Page, toPage } from "../core/page.ts";
 import type { AlertRow } from "../db/tables/journal.ts";
 import type { AlertQuery } from "./alert-schema.ts";
-import { acknowledge, findAlert, listAlerts } from "./alert-store.ts";
+import { findAlert, listAlerts, recordAcknowledgement } from "./alert-store.ts";
 import { recordOperatorEntry } from "./operator-log.ts";
 import type { AlertView } from "./responses.ts";
 
 export async function getAlerts(call: OperatorCall, query: AlertQuery): Promise<Page<AlertView>> {
-  const page = await askedPage(call, query, listingOf("alerts", [], { status: query.status }));
+  const page = await readPage(call, query, hashListing("alerts", [], { status: query.status }));
   const { rows } = await call.read({ rows: listAlerts(call.db, { open: query.status === "open" }, page) });
-  return toPage(rows, page, ({ raisedAt, alertId }) => ({ at: raisedAt, id: alertId }), toView);
+  return toPage(rows, page, ({ raisedAt, alertId }) => ({ at: raisedAt, id: alertId }), toAlertView);
 }
 
 export async function acknowledgeAlert(call: OperatorCall, alertId: string): Promise<AlertView> {
   const { db, now, actor } = call;
   const { alert } = await call.read({ alert: findAlert(db, alertId) });
   if (!alert) throw new ServiceError("not_found");
-  if (alert.acknowledgedAt !== null) return toView(alert);
-  const view = toView({ ...alert, acknowledgedAt: now, acknowledgedBy: actor.id });
+  if (alert.acknowledgedAt !== null) return toAlertView(alert);
+  const view = toAlertView({ ...alert, acknowledgedAt: now, acknowledgedBy: actor.id });
   const subject = { type: "alert", id: alertId };
   const detail = { kind: alert.kind, subject: alert.subject };
   const entry = recordOperatorEntry(db, actor, now, { action: "alert.acknowledged", subject, detail });
-  await call.commit([...acknowledge(db, alertId, actor.id, now), entry], view);
+  await call.commit([...recordAcknowledgement(db, alertId, actor.id, now), entry], view);
   return view;
 }
 
 /** Answers 404 for an unknown alert before any fault of the request. */
-export const precheckAlert = ({ db }: OperatorCall, alertId: string): Precheck => precheckKnown(findAlert(db, alertId));
+export const precheckAlert = ({ db }: OperatorCall, alertId: string): Precheck =>
+  precheckExists(findAlert(db, alertId));
 
-const toView = (row: AlertRow): AlertView => ({
+const toAlertView = (row: AlertRow): AlertView => ({
   alert_id: row.alertId,
   kind: row.kind,
   subject: row.subject,

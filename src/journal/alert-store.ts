@@ -15,10 +15,10 @@ export function putAlert(db: Database, row: NewAlert, condition: SQL = sql`true`
     .select(
       sql`select ${alertId}, ${kind}, ${subject}, ${message}, ${raisedAt}, ${lastSeenAt}, 1, null, null, null where ${condition}`,
     )
-    .onConflictDoUpdate({ ...AS_OPEN, set: { lastSeenAt, message, seen: sql`${alerts.seen} + 1` } });
+    .onConflictDoUpdate({ ...OPEN_TARGET, set: { lastSeenAt, message, seen: sql`${alerts.seen} + 1` } });
 }
 
-const AS_OPEN = { target: [alerts.kind, alerts.subject], targetWhere: sql`acknowledged_at is null` };
+const OPEN_TARGET = { target: [alerts.kind, alerts.subject], targetWhere: sql`acknowledged_at is null` };
 
 /**
  * Puts many alerts by one statement. Each row has `tags`, which `condition` reads as `value ->> 6` and so on; a row whose condition does not hold at
@@ -42,7 +42,7 @@ export function putAlerts(
   return db
     .insert(alerts)
     .select(sql`select ${columns}, 1, null, null, null from json_each(${JSON.stringify(values)}) where ${condition}`)
-    .onConflictDoUpdate({ ...AS_OPEN, set });
+    .onConflictDoUpdate({ ...OPEN_TARGET, set });
 }
 
 export function listAlerts(
@@ -71,7 +71,7 @@ export function listAlerts(
 export const findAlert = (db: Database, alertId: string): Read<AlertRow | null> =>
   readOne(db.select().from(alerts).where(eq(alerts.alertId, alertId)));
 
-export const acknowledge = (db: Database, alertId: string, by: string, now: number): Statement[] =>
+export const recordAcknowledgement = (db: Database, alertId: string, by: string, now: number): Statement[] =>
   mustChange(
     db,
     db
@@ -105,7 +105,7 @@ export const findUnmailed = (
   );
 
 /** Reserves the hour of a kind before its mail is sent, so that only one of two runs sends it. */
-export const takeMail = (db: Database, kind: AlertKind, now: number, sentBefore: number): Statement[] =>
+export const reserveMailHour = (db: Database, kind: AlertKind, now: number, sentBefore: number): Statement[] =>
   mustChange(
     db,
     db
@@ -119,10 +119,10 @@ export const takeMail = (db: Database, kind: AlertKind, now: number, sentBefore:
   );
 
 /** Releases the hour if the mail could not be sent. */
-export const giveMailBack = (db: Database, kind: AlertKind): Statement =>
+export const releaseMailHour = (db: Database, kind: AlertKind): Statement =>
   db.delete(alertMails).where(eq(alertMails.kind, kind));
 
-export const noteMailed = (db: Database, alertIds: readonly string[], mailedAt: number): Statement =>
+export const recordMailed = (db: Database, alertIds: readonly string[], mailedAt: number): Statement =>
   db
     .update(alerts)
     .set({ mailedAt })

@@ -47,7 +47,7 @@ export const findDueChains = (db: Database, now: number, after: Due, limit: numb
   );
 
 /** Notes the check and the newest head. Only one of two runs succeeds. */
-export const noteChecked = (db: Database, chain: ChainRow, now: number, headSeq: number): Statement[] =>
+export const recordChecked = (db: Database, chain: ChainRow, now: number, headSeq: number): Statement[] =>
   mustChange(
     db,
     db

@@ -11,7 +11,7 @@ import {
 import { type Database, mustChange, type Read, readAll, type Statement } from "../db/batch.ts";
 import { compileGiven, compileWrite } from "../db/compiled.ts";
 import { markDirectoryWriter } from "../db/directory-writers.ts";
-import { inParts } from "../db/parts.ts";
+import { splitIntoParts } from "../db/parts.ts";
 import { directoryChanges, directoryEntries, type EntryRow } from "../db/tables/directory.ts";
 
 type Change = Pick<typeof directoryChanges.$inferInsert, "environment" | "did">;
@@ -22,30 +22,30 @@ type Change = Pick<typeof directoryChanges.$inferInsert, "environment" | "did">;
 const NOW = sql`cast(unixepoch('subsec') * 1000 as integer)`;
 
 /** D1 runs one batch at a time, so the numbers follow the order of the commits. Pruning never resets them. */
-export const lastChange = (environment: Environment | Placeholder): SQL =>
+export const lastChangeNumber = (environment: Environment | Placeholder): SQL =>
   sql`coalesce((select max(seq) from directory_changes where environment = ${environment}),
     (select pruned_to from directory_feeds where environment = ${environment}), 0)`;
 
-export const lastInstant = (environment: Environment | Placeholder): SQL =>
+export const lastChangeInstant = (environment: Environment | Placeholder): SQL =>
   sql`coalesce((select occurred_at from directory_changes where environment = ${environment} order by seq desc limit 1), 0)`;
 
-const newChange = compileWrite((db) => {
+const compiledChangeInsert = compileWrite((db) => {
   const environment = sql.placeholder("environment");
   return db.insert(directoryChanges).values({
     environment,
-    seq: sql`${lastChange(environment)} + 1`,
+    seq: sql`${lastChangeNumber(environment)} + 1`,
     did: sql.placeholder("did"),
     changeType: sql.placeholder("changeType"),
-    occurredAt: sql`max(${NOW}, ${lastInstant(environment)} + 1)`,
+    occurredAt: sql`max(${NOW}, ${lastChangeInstant(environment)} + 1)`,
   });
 });
 
 export const insertChange = (db: Database, { environment, did }: Change, changeType: ChangeType): Statement =>
-  markDirectoryWriter(newChange(db, { environment, did, changeType }), environment);
+  markDirectoryWriter(compiledChangeInsert(db, { environment, did, changeType }), environment);
 
 /** The number and the instant before a batch's records, as the batch has noted them. */
-type Noted = { readonly seq: SQL; readonly at: SQL };
-export type NotedChanges = Readonly<Record<Environment, Noted>>;
+type NotedChange = { readonly seq: SQL; readonly at: SQL };
+export type NotedChanges = Readonly<Record<Environment, NotedChange>>;
 
 type Part = { readonly environment: Environment; readonly dids: readonly string[]; readonly insert: Statement };
 
@@ -57,8 +57,11 @@ const insertChanges = (db: Database, each: readonly Change[], changeType: Change
     if (only === undefined) return [];
     if (dids.length === 1)
       return [{ environment, dids, insert: insertChange(db, { environment, did: only }, changeType) }];
-    const { seq, at } = noted?.[environment] ?? { seq: lastChange(environment), at: lastInstant(environment) };
-    const parts = inParts(dids.map((did) => [did]));
+    const { seq, at } = noted?.[environment] ?? {
+      seq: lastChangeNumber(environment),
+      at: lastChangeInstant(environment),
+    };
+    const parts = splitIntoParts(dids.map((did) => [did]));
     return parts.map(({ rows, before }, n) => ({
       environment,
       dids: dids.slice(before, parts[n + 1]?.before),
@@ -73,7 +76,7 @@ const insertChanges = (db: Database, each: readonly Change[], changeType: Change
   });
 
 /** Deletes records up to a number, once their retention is over. */
-export const dropChanges = (db: Database, environment: Environment, upTo: number): Statement =>
+export const deleteChanges = (db: Database, environment: Environment, upTo: number): Statement =>
   db
     .delete(directoryChanges)
     .where(and(eq(directoryChanges.environment, environment), lte(directoryChanges.seq, upTo)));
@@ -89,18 +92,18 @@ const LISTED_AS: Readonly<Record<AgentStatus, DirectoryStatus>> = {
   REVOKED: "revoked",
   TERMINATED: "revoked",
 };
-const listedAs = (status: SQL): SQL =>
+const toListedStatus = (status: SQL): SQL =>
   sql`case ${status} when 'ACTIVE' then 'active' when 'REVOKED' then 'revoked' when 'TERMINATED' then 'revoked' else 'suspended' end`;
 
 /** The columns of an entry that come from the agent's row. */
-const WHOLE = sql`select did, environment, principal_id, status, ${listedAs(sql`status`)}, economic_role, cert_tier, catalog_url, capabilities`;
+const ENTRY_COLUMNS = sql`select did, environment, principal_id, status, ${toListedStatus(sql`status`)}, economic_role, cert_tier, catalog_url, capabilities`;
 
 /** Writes the whole entry from the agent's row as the batch leaves it. `markets`: the codes of its ACTIVE markets. */
 export const putEntry = (db: Database, { environment, did }: Change, markets: readonly string[]): Statement =>
   db
     .insert(directoryEntries)
     .select(
-      sql`${WHOLE}, ${JSON.stringify(markets)}, agent_rating, ${lastInstant(environment)}, 1, '[]' from agents where did = ${did}`,
+      sql`${ENTRY_COLUMNS}, ${JSON.stringify(markets)}, agent_rating, ${lastChangeInstant(environment)}, 1, '[]' from agents where did = ${did}`,
     )
     .onConflictDoUpdate({
       target: directoryEntries.did,
@@ -120,20 +123,20 @@ export const putEntry = (db: Database, { environment, did }: Change, markets: re
     });
 
 /** Dates an entry after a change that affects neither its identity, scope, markets nor status, and writes a new rating if one is given. */
-export const touchEntry = (
+export const dateEntry = (
   db: Database,
   { environment, did }: Change,
   rating: { readonly agentRating?: number | null },
-): Statement => touchedEntry(db, { environment, did, ...rating });
-const touchedEntry = compileGiven<Change & { readonly agentRating?: number | null }>(
+): Statement => compiledEntryDating(db, { environment, did, ...rating });
+const compiledEntryDating = compileGiven<Change & { readonly agentRating?: number | null }>(
   (db, { environment, did, ...rating }) =>
     db
       .update(directoryEntries)
-      .set({ ...rating, updatedAt: lastInstant(environment) })
+      .set({ ...rating, updatedAt: lastChangeInstant(environment) })
       .where(eq(directoryEntries.did, did)),
 );
 
-const shownStatus = (status: AgentStatus | null) => status !== null && { status, listedAs: LISTED_AS[status] };
+const toStatusColumns = (status: AgentStatus | null) => status !== null && { status, listedAs: LISTED_AS[status] };
 
 /** Sets entries to a status, or keeps it if null, with the instants of the records that the statement before has inserted. */
 function moveEntries(db: Database, { environment, dids }: Part, status: AgentStatus | null): Statement[] {
@@ -144,15 +147,15 @@ function moveEntries(db: Database, { environment, dids }: Part, status: AgentSta
     return [
       db
         .update(directoryEntries)
-        .set({ ...shownStatus(status), updatedAt: lastInstant(environment) })
+        .set({ ...toStatusColumns(status), updatedAt: lastChangeInstant(environment) })
         .where(and(eq(directoryEntries.did, did), inEnvironment)),
     ];
-  return inParts(dids.map((one) => [one])).map(({ rows, before }) =>
+  return splitIntoParts(dids.map((one) => [one])).map(({ rows, before }) =>
     db
       .update(directoryEntries)
       .set({
-        ...shownStatus(status),
-        updatedAt: sql`${lastInstant(environment)} + cast(${before - dids.length + 1} as integer) + part.key`,
+        ...toStatusColumns(status),
+        updatedAt: sql`${lastChangeInstant(environment)} + cast(${before - dids.length + 1} as integer) + part.key`,
       })
       .from(sql`${rows} part`)
       .where(and(sql`${directoryEntries.did} = part.value ->> 0`, inEnvironment)),
@@ -160,7 +163,7 @@ function moveEntries(db: Database, { environment, dids }: Part, status: AgentSta
 }
 
 /** Inserts records, and updates the entries of their agents with the instants of the records. */
-export const moveListed = (
+export const recordAndMoveEntries = (
   db: Database,
   each: readonly Change[],
   { changeType, status }: { readonly changeType: ChangeType; readonly status: AgentStatus | null },

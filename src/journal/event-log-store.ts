@@ -3,10 +3,18 @@
 import { and, type SQL, sql } from "drizzle-orm";
 import { firstId } from "../core/ids.ts";
 import { type Database, type Read, read, readOne } from "../db/batch.ts";
-import { BEYOND, bareColumns, type Found, foundOf, pageOf, scanOf, whereFits } from "../db/pages.ts";
+import {
+  bareColumns,
+  type FoundRows,
+  fitsOrEndsScan,
+  IS_SCAN_END,
+  selectPage,
+  selectScan,
+  toFoundRows,
+} from "../db/pages.ts";
 import { type EventRow, events } from "../db/tables/journal.ts";
 import type { Tenant } from "../db/tenant.ts";
-import { LISTED_TO, olderThan } from "./event-tending-store.ts";
+import { LISTED_TO, lastNumberBefore } from "./event-tending-store.ts";
 
 export type EventFilter = {
   readonly type?: string | undefined;
@@ -19,56 +27,56 @@ export type EventFilter = {
  * How many events that are not listed yet a page scans, of all tenants and oldest first. If more are waiting, the newest appear later, and a reader
  * that continues from the last event shown misses none.
  */
-const UNLISTED = 1_000;
+const UNLISTED_SCANNED = 1_000;
 /** Events of nearly the same instant may have ids and numbers in different orders, so this many are compared. */
 const NEIGHBOURS = 20;
 
-const of = ({ platformId, environment }: Tenant): SQL =>
+const whereTenant = ({ platformId, environment }: Tenant): SQL =>
   sql`platform_id = ${platformId} and environment = ${environment}`;
 
-const unlisted = (tenant: Tenant): SQL =>
-  sql`events not indexed where seq > ${LISTED_TO} and seq <= ${LISTED_TO} + ${UNLISTED} and ${of(tenant)}`;
+const unlistedEvents = (tenant: Tenant): SQL =>
+  sql`events not indexed where seq > ${LISTED_TO} and seq <= ${LISTED_TO} + ${UNLISTED_SCANNED} and ${whereTenant(tenant)}`;
 
 /** The number of an event of the tenant, as an expression; null if there is none. */
 const numberOf = (tenant: Tenant, id: string): SQL =>
-  sql`coalesce((select seq from events indexed by events_by_id where listed = 1 and ${of(tenant)} and id = ${id}),
-    (select seq from ${unlisted(tenant)} and id = ${id}))`;
+  sql`coalesce((select seq from events indexed by events_by_id where listed = 1 and ${whereTenant(tenant)} and id = ${id}),
+    (select seq from ${unlistedEvents(tenant)} and id = ${id}))`;
 
 /** The number of an event; null if it is older than the first event that is shown. */
-export const findNumber = (db: Database, tenant: Tenant, id: string, first: number): Read<number | null> =>
+export const findEventNumber = (db: Database, tenant: Tenant, id: string, first: number): Read<number | null> =>
   read(
     db
       .select({ seq: sql<number>`seq` })
       .from(sql`(select ${numberOf(tenant, id)} as seq)`)
-      .where(sql`seq > ${olderThan(first)}`),
+      .where(sql`seq > ${lastNumberBefore(first)}`),
     ([row]) => row?.seq ?? null,
   );
 
 /** The number after which events are later than the instant, except for neighbours, which the caller compares. */
-const laterThan = (tenant: Tenant, instant: number): SQL =>
-  sql`coalesce((select min(seq) - 1 from (select seq from events indexed by events_by_id where listed = 1 and ${of(tenant)}
+const numberBefore = (tenant: Tenant, instant: number): SQL =>
+  sql`coalesce((select min(seq) - 1 from (select seq from events indexed by events_by_id where listed = 1 and ${whereTenant(tenant)}
     and id >= ${firstId("evt", instant + 1)} order by id limit ${NEIGHBOURS})), ${LISTED_TO})`;
 
 /** The number after which events are later than the instant, except for some neighbours. Never before the first event that is shown. */
-export const findNumberAt = (db: Database, tenant: Tenant, instant: number, first: number): Read<number | null> =>
+export const findEventNumberAt = (db: Database, tenant: Tenant, instant: number, first: number): Read<number | null> =>
   read(
     db
       .select({ seq: sql<number>`seq` })
-      .from(sql`(select max(${laterThan(tenant, instant)}, ${olderThan(first)}) as seq)`),
+      .from(sql`(select max(${numberBefore(tenant, instant)}, ${lastNumberBefore(first)}) as seq)`),
     ([row]) => row?.seq ?? null,
   );
 
-const shown = bareColumns(events);
+const shownColumns = bareColumns(events);
 
 /** Ranges of a tenant's events: all of them, or those about a subject, one for each place where an event may name it. */
-const rangesOf = (tenant: Tenant, subject: string | undefined): SQL[] =>
+const toRanges = (tenant: Tenant, subject: string | undefined): SQL[] =>
   subject === undefined
-    ? [sql`events indexed by events_by_tenant where listed = 1 and ${of(tenant)}`, unlisted(tenant)]
+    ? [sql`events indexed by events_by_tenant where listed = 1 and ${whereTenant(tenant)}`, unlistedEvents(tenant)]
     : [
-        sql`events indexed by events_by_agent where listed = 1 and agent_did = ${subject} and ${of(tenant)}`,
-        sql`events indexed by events_by_other where listed = 1 and other_did = ${subject} and ${of(tenant)}`,
-        sql`events indexed by events_by_subject where listed = 1 and subject = ${subject} and ${of(tenant)}`,
-        sql`${unlisted(tenant)} and ${subject} in (agent_did, other_did, subject)`,
+        sql`events indexed by events_by_agent where listed = 1 and agent_did = ${subject} and ${whereTenant(tenant)}`,
+        sql`events indexed by events_by_other where listed = 1 and other_did = ${subject} and ${whereTenant(tenant)}`,
+        sql`events indexed by events_by_subject where listed = 1 and subject = ${subject} and ${whereTenant(tenant)}`,
+        sql`${unlistedEvents(tenant)} and ${subject} in (agent_did, other_did, subject)`,
       ];
 
 /** `first`: the instant of real time from which events are shown. `after`: the id of the previous page's last event. */
@@ -77,17 +85,17 @@ export function listEvents(
   tenant: Tenant,
   { type, subject, since }: EventFilter,
   { limit, after, first }: { readonly limit: number; readonly after: string | null; readonly first: number },
-): Read<Found<EventRow>> {
-  const from = since && ("id" in since ? numberOf(tenant, since.id) : laterThan(tenant, since.at));
+): Read<FoundRows<EventRow>> {
+  const from = since && ("id" in since ? numberOf(tenant, since.id) : numberBefore(tenant, since.at));
   const place = and(
-    sql`seq > ${olderThan(first)}`,
+    sql`seq > ${lastNumberBefore(first)}`,
     from && sql`seq > ${from}`,
     after === null ? undefined : sql`seq < ${numberOf(tenant, after)}`,
   );
   const ranges = {
-    columns: shown,
+    columns: shownColumns,
     order: sql`seq desc`,
-    from: rangesOf(tenant, subject).map((range) => sql`${range} and ${place}`),
+    from: toRanges(tenant, subject).map((range) => sql`${range} and ${place}`),
   };
   const fits = and(
     type === undefined ? undefined : sql`type = ${type}`,
@@ -96,18 +104,18 @@ export function listEvents(
   const all = fits === undefined;
   return read(
     db
-      .select({ ...shown, beyond: all ? sql<number>`0`.as("beyond") : BEYOND })
-      .from(all ? pageOf(ranges, limit) : scanOf(ranges))
-      .where(fits && whereFits(fits))
+      .select({ ...shownColumns, beyond: all ? sql<number>`0`.as("beyond") : IS_SCAN_END })
+      .from(all ? selectPage(ranges, limit) : selectScan(ranges))
+      .where(fits && fitsOrEndsScan(fits))
       .limit(limit + 1),
-    foundOf<EventRow & { beyond: number }>,
+    toFoundRows<EventRow & { beyond: number }>,
   );
 }
 
 export const findEvent = (db: Database, tenant: Tenant, id: string, first: number): Read<EventRow | null> =>
   readOne(
     db
-      .select(shown)
+      .select(shownColumns)
       .from(sql`events`)
-      .where(sql`seq = ${numberOf(tenant, id)} and seq > ${olderThan(first)}`),
+      .where(sql`seq = ${numberOf(tenant, id)} and seq > ${lastNumberBefore(first)}`),
   );

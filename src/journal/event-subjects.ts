@@ -14,7 +14,7 @@ const OWN_ID: Readonly<Record<string, string>> = {
   webhook: "webhook_id",
 };
 
-type Told = {
+type EventFacts = {
   readonly type: string;
   readonly object: Readonly<Record<string, unknown>>;
   readonly agentDid: string | null;
@@ -22,7 +22,7 @@ type Told = {
 };
 
 /** The id of the resource that the event is about; null if that is one of its agents. */
-export function subjectOf({ type, object, agentDid, otherDid = null }: Told): string | null {
+export function subjectOf({ type, object, agentDid, otherDid = null }: EventFacts): string | null {
   const [noun = ""] = type.split(".");
   const own = object[OWN_ID[noun] ?? ""];
   return typeof own !== "string" || own === agentDid || own === otherDid ? null : own;

@@ -22,7 +22,7 @@ export const findUnlisted = (db: Database, limit: number): Read<Unlisted[]> =>
   );
 
 /** Lists the events after `from`, up to `to`, and moves the mark. If two runs read the same events, the second one is refused. */
-export const listEvents = (db: Database, from: number, to: number): Statement[] => [
+export const markEventsListed = (db: Database, from: number, to: number): Statement[] => [
   ...moveMark(db, from, to, "listed"),
   markListed(db, from, to),
 ];
@@ -30,14 +30,14 @@ export const listEvents = (db: Database, from: number, to: number): Statement[] 
 // ---- Age -----------------------------------------------------------------------------------------------------------------
 
 /** Notes the number of the last event, unless one was noted after `since`. */
-export const noteAge = (db: Database, now: number, since: number): Statement =>
+export const recordAge = (db: Database, now: number, since: number): Statement =>
   db.insert(eventMarks).select(
     sql`select ${now}, (select max(seq) from events)
       where not exists (select 1 from event_marks where at > ${since}) and (select max(seq) from events) is not null`,
   );
 
 /** The number up to which events are older than the instant, as an expression. */
-export const olderThan = (instant: number): SQL =>
+export const lastNumberBefore = (instant: number): SQL =>
   sql`coalesce((select m.seq from event_marks m where m.at <= ${instant} order by m.at desc limit 1), 0)`;
 
 /**
@@ -49,7 +49,7 @@ export const findPrunable = (db: Database, before: number, limit: number): Read<
       .select({ seq: events.seq })
       .from(events)
       .where(
-        sql`${events.seq} <= min(${olderThan(before)}, ${LISTED_TO}, ${markOf("all")}, ${markOf("webhooks")},
+        sql`${events.seq} <= min(${lastNumberBefore(before)}, ${LISTED_TO}, ${markOf("all")}, ${markOf("webhooks")},
           (select max(seq) from events) - 1)`,
       )
       .orderBy(asc(events.seq))

@@ -10,7 +10,7 @@ export const mayBeOlder = (id: string, first: number, aheadMs: number): boolean 
   (instantOfId("evt", id) ?? first + aheadMs) - aheadMs < first;
 
 /** Events from before this instant are no longer listed (EVT-17). */
-export const firstListed = (now: number): number => now - EVENT_RETENTION_DAYS * DAY_MS;
+export const oldestListedAt = (now: number): number => now - EVENT_RETENTION_DAYS * DAY_MS;
 
 export type ViewedEvent = Pick<EventRow, "id" | "type" | "occurredAt" | "environment" | "object" | "previous">;
 

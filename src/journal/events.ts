@@ -40,10 +40,10 @@ type Members = Record<string, unknown>;
 export type Event = { readonly type: EventType; readonly object: Members; readonly previous?: Members };
 
 export const recordEvent = (db: Database, owner: Owner, now: number, event: Event): Statement =>
-  writeEvent(db, eventRow(owner, now, event));
+  writeEvent(db, toEventRow(owner, now, event));
 
 /** Builds an event's row, for a caller that needs it before it is written. */
-export const eventRow = ({ platformId, environment }: Owner, now: number, { type, object, previous }: Event) => ({
+export const toEventRow = ({ platformId, environment }: Owner, now: number, { type, object, previous }: Event) => ({
   platformId,
   environment,
   id: newId("evt", now),
@@ -51,14 +51,14 @@ export const eventRow = ({ platformId, environment }: Owner, now: number, { type
   occurredAt: now,
   object,
   previous: previous ?? null,
-  ...namedBy(type, object),
+  ...readNamed(type, object),
 });
 
-export const writeEvent = (db: Database, row: ReturnType<typeof eventRow>): Statement =>
+export const writeEvent = (db: Database, row: ReturnType<typeof toEventRow>): Statement =>
   markEventWriter(insertEvent(db, row));
 
 /** Reads the agent and the subject from an object. For purchases, `recordEventForParties` names the agents. */
-function namedBy(type: EventType, object: Members) {
+function readNamed(type: EventType, object: Members) {
   const agentDid = typeof object["did"] === "string" ? object["did"] : null;
   return { agentDid, subject: subjectOf({ type, object, agentDid }) };
 }
@@ -78,7 +78,7 @@ export const recordEvents = (
       id: newId("evt", now),
       object,
       previous: previous ?? null,
-      ...namedBy(type, object),
+      ...readNamed(type, object),
     })),
   ).map(markEventWriter);
 

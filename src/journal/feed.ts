@@ -1,9 +1,9 @@
 // Records a change in the directory (DIR-1, DIR-5): a record in the feed and the agent's current entry, in the batch of the change.
 import type { AgentStatus, ChangeType, Environment } from "../core/vocabulary.ts";
 import type { Database, Statement } from "../db/batch.ts";
-import { insertChange, moveListed, type NotedChanges, putEntry, touchEntry } from "./directory-store.ts";
+import { dateEntry, insertChange, type NotedChanges, putEntry, recordAndMoveEntries } from "./directory-store.ts";
 
-type Listed = { readonly environment: Environment; readonly did: string };
+type DirectoryAgent = { readonly environment: Environment; readonly did: string };
 
 /**
  * Records a change of identity, scope, key or markets. Must follow the statements that change the agent's row. `markets`: the codes of its ACTIVE
@@ -11,7 +11,7 @@ type Listed = { readonly environment: Environment; readonly did: string };
  */
 export const recordDirectoryChange = (
   db: Database,
-  { environment, did }: Listed,
+  { environment, did }: DirectoryAgent,
   changeType: ChangeType,
   markets: readonly string[],
 ): Statement[] => {
@@ -22,15 +22,15 @@ export const recordDirectoryChange = (
 /** Records a new published rating, or a change that the entry does not show. */
 export const recordRatingChange = (
   db: Database,
-  { environment, did }: Listed,
+  { environment, did }: DirectoryAgent,
   rating: { readonly agentRating?: number | null },
 ): Statement[] => {
   const listed = { environment, did };
-  return [insertChange(db, listed, "updated"), touchEntry(db, listed, rating)];
+  return [insertChange(db, listed, "updated"), dateEntry(db, listed, rating)];
 };
 
 /** Ends the agent's membership in an environment that it has left. Its entry has moved to the other environment already. */
-export const recordDeparture = (db: Database, { environment, did }: Listed): Statement =>
+export const recordDeparture = (db: Database, { environment, did }: DirectoryAgent): Statement =>
   insertChange(db, { environment, did }, "revoked");
 
 /**
@@ -41,6 +41,6 @@ export const recordDirectoryChanges = (
   db: Database,
   changeType: ChangeType,
   status: AgentStatus | null,
-  each: readonly Listed[],
+  each: readonly DirectoryAgent[],
   noted?: NotedChanges,
-): Statement[] => moveListed(db, each, { changeType, status }, noted);
+): Statement[] => recordAndMoveEntries(db, each, { changeType, status }, noted);

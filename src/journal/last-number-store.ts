@@ -5,21 +5,25 @@ import type { Environment } from "../core/vocabulary.ts";
 import type { Database, Statement } from "../db/batch.ts";
 import { lastNumbers } from "../db/tables/journal.ts";
 import { lastEntry } from "./activity-store.ts";
-import { lastChange, lastInstant } from "./directory-store.ts";
+import { lastChangeInstant, lastChangeNumber } from "./directory-store.ts";
 
 const NAME = "noted";
 
 /** Notes the last numbers. The next statement in the batch that adds an entry of the platform, or a change, must be the one that uses them. */
-export const noteLast = (db: Database, platformId: string, environments: ReadonlySet<Environment>): Statement =>
+export const recordLastNumbers = (
+  db: Database,
+  platformId: string,
+  environments: ReadonlySet<Environment>,
+): Statement =>
   db
     .insert(lastNumbers)
     .values({
       name: NAME,
       activity: lastEntry(platformId),
-      sandbox: environments.has("sandbox") ? lastChange("sandbox") : 0,
-      production: environments.has("production") ? lastChange("production") : 0,
-      sandboxAt: environments.has("sandbox") ? lastInstant("sandbox") : 0,
-      productionAt: environments.has("production") ? lastInstant("production") : 0,
+      sandbox: environments.has("sandbox") ? lastChangeNumber("sandbox") : 0,
+      production: environments.has("production") ? lastChangeNumber("production") : 0,
+      sandboxAt: environments.has("sandbox") ? lastChangeInstant("sandbox") : 0,
+      productionAt: environments.has("production") ? lastChangeInstant("production") : 0,
     })
     .onConflictDoUpdate({
       target: lastNumbers.name,
@@ -33,15 +37,15 @@ export const noteLast = (db: Database, platformId: string, environments: Readonl
     });
 
 /** A noted last number, as an expression. */
-export type Noted = SQL;
+export type LastNumber = SQL;
 
-const noted = (column: "activity" | "sandbox" | "production" | "sandbox_at" | "production_at"): Noted =>
+const notedNumber = (column: "activity" | "sandbox" | "production" | "sandbox_at" | "production_at"): LastNumber =>
   sql`(select ${sql.raw(column)} from last_numbers where name = ${NAME})`;
 
-export const NOTED = {
-  activity: noted("activity"),
+export const LAST_NUMBERS = {
+  activity: notedNumber("activity"),
   directory: {
-    sandbox: { seq: noted("sandbox"), at: noted("sandbox_at") },
-    production: { seq: noted("production"), at: noted("production_at") },
+    sandbox: { seq: notedNumber("sandbox"), at: notedNumber("sandbox_at") },
+    production: { seq: notedNumber("production"), at: notedNumber("production_at") },
   },
 } as const;

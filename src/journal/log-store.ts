@@ -2,8 +2,8 @@
 // filters are compared within at most SCANNED rows of that range, so that a page costs the same in a log of any length (EVT-14).
 import { desc, type SQL, sql } from "drizzle-orm";
 import type { SelectedFields } from "drizzle-orm/sqlite-core";
-import { type Database, present, type Read, read, readAll } from "../db/batch.ts";
-import { SCANNED } from "../db/pages.ts";
+import { type Database, dropAbsentReads, type Read, read, readAll } from "../db/batch.ts";
+import { SCAN_LIMIT } from "../db/pages.ts";
 
 /** A range of a log, and the conditions for its rows. */
 export type Range = {
@@ -19,21 +19,21 @@ export type Range = {
   readonly rest: readonly SQL[];
 };
 
-const within = ({ keys, below, above }: Range): SQL =>
+const inRange = ({ keys, below, above }: Range): SQL =>
   sql.join([...keys, sql`seq < ${below}`, ...(above ? [sql`seq > ${above}`] : [])], sql` and `);
 
 /** The rows that a page may scan, in its order. */
-const scanned = (range: Range): SQL =>
-  sql`(select * from ${range.source} where ${within(range)} order by seq desc limit ${SCANNED})`;
+const scannedRows = (range: Range): SQL =>
+  sql`(select * from ${range.source} where ${inRange(range)} order by seq desc limit ${SCAN_LIMIT})`;
 
-const fitting = ({ rest }: Range): SQL => sql.join([...rest], sql` and `);
+const matchingRest = ({ rest }: Range): SQL => sql.join([...rest], sql` and `);
 
 export function findLogRows<Row>(db: Database, columns: SelectedFields, range: Range, limit: number): Read<Row[]> {
   const rows =
     range.rest.length === 0
-      ? db.select(columns).from(range.source).where(within(range)).orderBy(desc(sql`seq`))
+      ? db.select(columns).from(range.source).where(inRange(range)).orderBy(desc(sql`seq`))
       : // The subquery returns its rows one by one in its own order, so reading ends with the page.
-        db.select(columns).from(scanned(range)).where(fitting(range));
+        db.select(columns).from(scannedRows(range)).where(matchingRest(range));
   return readAll(rows.limit(limit + 1) as never);
 }
 
@@ -42,12 +42,12 @@ export function findLogRows<Row>(db: Database, columns: SelectedFields, range: R
  * rows, so that concurrent writes do not move that place. For a full page the limit is 0, and nothing is read.
  */
 export function findScanEnd(db: Database, range: Range, limit: number): Read<number | null> {
-  const fit = sql`(select count(*) from (select 1 from ${scanned(range)} where ${fitting(range)} limit ${limit + 1}))`;
-  const last = sql`(select seq from ${range.source} where ${within(range)} order by seq desc
-    limit ${fit} <= ${limit} offset ${SCANNED - 1})`;
+  const fit = sql`(select count(*) from (select 1 from ${scannedRows(range)} where ${matchingRest(range)} limit ${limit + 1}))`;
+  const last = sql`(select seq from ${range.source} where ${inRange(range)} order by seq desc
+    limit ${fit} <= ${limit} offset ${SCAN_LIMIT - 1})`;
   return read(db.select({ seq: sql<number>`seq` }).from(last), ([row]) => row?.seq ?? null);
 }
 
 /** The reads of a page. Without further filters, its rows alone show whether more follow. */
-export const logReads = <Row>(db: Database, rows: Read<Row[]>, range: Range, limit: number) =>
-  present({ rows, end: range.rest.length === 0 ? null : findScanEnd(db, range, limit) });
+export const readLogPage = <Row>(db: Database, rows: Read<Row[]>, range: Range, limit: number) =>
+  dropAbsentReads({ rows, end: range.rest.length === 0 ? null : findScanEnd(db, range, limit) });

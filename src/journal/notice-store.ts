@@ -1,16 +1,19 @@
 // Store of notices that wait for their mail.
 import { eq, type SQL, sql } from "drizzle-orm";
 import { type Database, type Read, readAll, readOne, type Statement } from "../db/batch.ts";
-import { countEnded, type Ended, type Ending, endedKeys } from "../db/ended.ts";
-import { inParts } from "../db/parts.ts";
+import { countEnded, type EndedCount, type EndingTable, selectEndedKeys } from "../db/ended.ts";
+import { splitIntoParts } from "../db/parts.ts";
 import { type NoticeRow, notices, type PlatformRow, platforms } from "../db/tables/accounts.ts";
 
 export const insertNotices = (db: Database, rows: readonly Omit<NoticeRow, "attempts">[]): Statement =>
   db.insert(notices).values([...rows]);
 
 /** The columns that address a notice, and the offset of the sandbox clock, for calls that do not read the account. */
-export type Account = Pick<PlatformRow, "platformId" | "email" | "adminContactEmail" | "legalName" | "clockOffsetMs">;
-export const findAddressee = (db: Database, platformId: string | SQL<string>): Read<Account | null> =>
+export type NoticeAccount = Pick<
+  PlatformRow,
+  "platformId" | "email" | "adminContactEmail" | "legalName" | "clockOffsetMs"
+>;
+export const findAddressee = (db: Database, platformId: string | SQL<string>): Read<NoticeAccount | null> =>
   readOne(
     db
       .select({
@@ -28,7 +31,7 @@ type Addressee = Pick<NoticeRow, "noticeId" | "platformId" | "recipient">;
 type Shared = Pick<NoticeRow, "kind" | "data"> & { readonly now: number };
 
 export const insertAnnounced = (db: Database, { kind, data, now }: Shared, each: readonly Addressee[]): Statement[] =>
-  inParts(each.map(({ noticeId, platformId, recipient }) => [noticeId, platformId, recipient])).map((part) =>
+  splitIntoParts(each.map(({ noticeId, platformId, recipient }) => [noticeId, platformId, recipient])).map((part) =>
     db.insert(notices).select(
       sql`select value ->> 0, value ->> 1, ${kind}, value ->> 2, ${JSON.stringify(data)}, ${now}, ${now}, 0, 0
             from ${part.rows}`,
@@ -41,12 +44,7 @@ export type Digest = Pick<NoticeRow, "noticeId" | "platformId" | "recipient" | "
 };
 
 /** Adds notices to their recipient's digest, of which there is one until it is taken. It names at most `most` notices, and counts the others. */
-export const gatherNotices = (
-  db: Database,
-  { account, held, ...row }: Digest,
-  now: number,
-  most: number,
-): Statement => {
+export const addToDigest = (db: Database, { account, held, ...row }: Digest, now: number, most: number): Statement => {
   const merged = sql`select value from json_each(notices.data, '$.held') union all select value from json_each(excluded.data, '$.held')`;
   const count = sql`json_array_length(notices.data, '$.held') + json_array_length(excluded.data, '$.held')`;
   return db
@@ -69,9 +67,10 @@ export const gatherNotices = (
     });
 };
 
-const DUE: Ending = { table: notices, key: notices.noticeId, end: notices.dueAt };
+const DUE: EndingTable = { table: notices, key: notices.noticeId, end: notices.dueAt };
 
-export const countDueNotices = (db: Database, now: number, most: number): Read<Ended> => countEnded(db, DUE, now, most);
+export const countDueNotices = (db: Database, now: number, most: number): Read<EndedCount> =>
+  countEnded(db, DUE, now, most);
 
 /**
  * Takes due notices and postpones each by the pause after its attempt, so that each notice belongs to one of two concurrent runs, and becomes due
@@ -90,7 +89,7 @@ export const takeDueNotices = (
         dueAt: sql`${now} + coalesce(${JSON.stringify(pausesMs)} ->> ${notices.attempts}, ${pausesMs.at(-1) ?? 0})`,
         attempts: sql`${notices.attempts} + 1`,
       })
-      .where(sql`${notices.noticeId} in ${endedKeys(DUE, now, most)}`)
+      .where(sql`${notices.noticeId} in ${selectEndedKeys(DUE, now, most)}`)
       .returning(),
   );
 

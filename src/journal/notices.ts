@@ -5,7 +5,7 @@ import { foldName, sameText } from "../core/text.ts";
 import type { Database, Statement } from "../db/batch.ts";
 import type { PlatformRow } from "../db/tables/accounts.ts";
 import type { MailData, MailKind } from "../mail/kinds.ts";
-import { type Account, insertNotices } from "./notice-store.ts";
+import { insertNotices, type NoticeAccount } from "./notice-store.ts";
 
 export type NoticeKind = Extract<MailKind, `customer.${string}`>;
 
@@ -13,26 +13,28 @@ type Addressed = Pick<PlatformRow, "platformId" | "email" | "adminContactEmail" 
   Partial<Pick<PlatformRow, "status">>;
 
 /** Every notice also names the account and the instant, which `recordNotice` adds. */
-type Told<Data> = Data extends unknown ? Omit<Data, "account" | "at"> : never;
-export type Notice<K extends NoticeKind = NoticeKind> = { readonly kind: K; readonly data: Told<MailData[K]> };
+type NoticeFacts<Data> = Data extends unknown ? Omit<Data, "account" | "at"> : never;
+export type Notice<K extends NoticeKind = NoticeKind> = { readonly kind: K; readonly data: NoticeFacts<MailData[K]> };
 
 export const recipientsOf = ({ email, adminContactEmail }: Pick<PlatformRow, "email" | "adminContactEmail">) =>
   adminContactEmail === null ? [email] : [email, adminContactEmail];
 
-export const contactOf = ({ adminContactEmail, email }: Pick<PlatformRow, "adminContactEmail" | "email">): string =>
-  adminContactEmail ?? email;
+export const announcementRecipient = ({
+  adminContactEmail,
+  email,
+}: Pick<PlatformRow, "adminContactEmail" | "email">): string => adminContactEmail ?? email;
 
 /** How mails name the account. An account that is not verified is named by its address: a stranger may have registered it with any legal name. */
-const nameOf = ({ status, email, legalName }: Addressed): string =>
+const accountNameOf = ({ status, email, legalName }: Addressed): string =>
   status === "EMAIL_PENDING" ? email : (legalName ?? email);
 
 /** Removes addresses that differ only in how they are written. */
-const eachOnce = (addresses: readonly string[]): string[] => [
+const dedupeAddresses = (addresses: readonly string[]): string[] => [
   ...new Map(addresses.map((address) => [foldName(address), address])).values(),
 ];
 
 /** These warn the owner of a takeover or a theft, so the hourly limit never holds them back (ACC-31). */
-const SECURITY: ReadonlySet<NoticeKind> = new Set([
+const SECURITY_KINDS: ReadonlySet<NoticeKind> = new Set([
   "customer.key_issued",
   "customer.key_rotated",
   "customer.password_changed",
@@ -46,9 +48,9 @@ const SECURITY: ReadonlySet<NoticeKind> = new Set([
   "customer.wallet_changed",
 ]);
 /** The notice to an account that the same trip has read; none if there is no such account. */
-export const noticeTo = <K extends NoticeKind>(
+export const recordNoticeTo = <K extends NoticeKind>(
   db: Database,
-  account: Account | null | undefined,
+  account: NoticeAccount | null | undefined,
   now: number,
   notice: Notice<K>,
 ): Statement[] => (account ? [recordNotice(db, account, now, notice)] : []);
@@ -63,15 +65,15 @@ export const recordNotice = <K extends NoticeKind>(
 ): Statement => {
   // In the sandbox, any key may change wallets as often as it likes.
   const isTestMoney = kind === "customer.wallet_changed" && "environment" in data && data.environment === "sandbox";
-  const isSecurity = SECURITY.has(kind) && !isTestMoney;
+  const isSecurity = SECURITY_KINDS.has(kind) && !isTestMoney;
   return insertNotices(
     db,
-    eachOnce(recipients).map((recipient) => ({
+    dedupeAddresses(recipients).map((recipient) => ({
       noticeId: newId("ntc", now),
       platformId: platform.platformId,
       kind,
       recipient,
-      data: { ...data, account: nameOf(platform), at: now },
+      data: { ...data, account: accountNameOf(platform), at: now },
       createdAt: now,
       dueAt: now,
       isBounded: !(isSecurity && sameText(recipient, platform.email)),

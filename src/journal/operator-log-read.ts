@@ -1,24 +1,24 @@
 // Lists the operators' log (EVT-16).
-import { askedPage, type OperatorCall } from "../call.ts";
+import { type OperatorCall, readPage } from "../call.ts";
 import { toIso } from "../core/clock.ts";
-import { encodeCursor, listingOf, type Page } from "../core/page.ts";
+import { encodeCursor, hashListing, type Page } from "../core/page.ts";
 import type { OperatorEntryRow } from "../db/tables/journal.ts";
 import { toSlice } from "./log-read.ts";
 import type { OperatorLogQuery } from "./operator-log-schema.ts";
-import { operatorRange, operatorReads } from "./operator-log-store.ts";
+import { readOperatorEntries, toOperatorRange } from "./operator-log-store.ts";
 import type { OperatorEntry } from "./responses.ts";
 
 export async function getOperatorLog(call: OperatorCall, query: OperatorLogQuery): Promise<Page<OperatorEntry>> {
   const { db } = call;
   const filter = { platformId: query.platform_id, actor: query.actor, action: query.action };
-  const page = await askedPage(call, query, listingOf("operator activity", [], filter));
-  const range = operatorRange(filter, page.after?.at ?? null);
-  const { rows, next } = toSlice(await call.read(operatorReads(db, range, page.limit)), page.limit);
+  const page = await readPage(call, query, hashListing("operator activity", [], filter));
+  const range = toOperatorRange(filter, page.after?.at ?? null);
+  const { rows, next } = toSlice(await call.read(readOperatorEntries(db, range, page.limit)), page.limit);
   const next_cursor = next === null ? null : encodeCursor(page.listing, { at: next, id: "" });
-  return { data: rows.map(toView), next_cursor, has_more: next !== null };
+  return { data: rows.map(toOperatorEntry), next_cursor, has_more: next !== null };
 }
 
-const toView = (row: OperatorEntryRow): OperatorEntry => ({
+const toOperatorEntry = (row: OperatorEntryRow): OperatorEntry => ({
   seq: row.seq,
   occurred_at: toIso(row.occurredAt),
   action: row.action,

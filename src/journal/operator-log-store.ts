@@ -4,7 +4,7 @@ import type { OperatorAction } from "../core/vocabulary.ts";
 import type { Database, Statement } from "../db/batch.ts";
 import { bareColumns } from "../db/pages.ts";
 import { type OperatorEntryRow, operatorEntries } from "../db/tables/journal.ts";
-import { findLogRows, logReads, type Range } from "./log-store.ts";
+import { findLogRows, type Range, readLogPage } from "./log-store.ts";
 
 export const insertOperatorEntry = (db: Database, row: Omit<OperatorEntryRow, "seq">): Statement =>
   db.insert(operatorEntries).values(row);
@@ -22,7 +22,7 @@ const INDEXES = {
 } as const satisfies Record<keyof OperatorFilter, readonly [column: SQL, source: SQL]>;
 
 /** The first filter is found by its index, and the others are compared row by row. `below`: the number after which the page continues. */
-export function operatorRange(filter: OperatorFilter, below: number | null): Range {
+export function toOperatorRange(filter: OperatorFilter, below: number | null): Range {
   const given = (Object.keys(INDEXES) as (keyof OperatorFilter)[]).filter((name) => filter[name] !== undefined);
   const [first, ...others] = given;
   const equals = (name: keyof OperatorFilter) => sql`${INDEXES[name][0]} = ${filter[name]}`;
@@ -36,5 +36,5 @@ export function operatorRange(filter: OperatorFilter, below: number | null): Ran
 
 const columns = bareColumns(operatorEntries);
 
-export const operatorReads = (db: Database, range: Range, limit: number) =>
-  logReads(db, findLogRows<OperatorEntryRow>(db, columns, range, limit), range, limit);
+export const readOperatorEntries = (db: Database, range: Range, limit: number) =>
+  readLogPage(db, findLogRows<OperatorEntryRow>(db, columns, range, limit), range, limit);

@@ -16,16 +16,16 @@ export const SLICE = 100;
 /** Among this many waiting events, the oldest tells how late they are: a sandbox clock may have dated the first of them ahead. */
 export const LAG_SEEN_IN = 20;
 
-export async function handOnEvents(deps: Deps, subscribers: readonly Subscriber[]): Promise<number> {
+export async function deliverNewEvents(deps: Deps, subscribers: readonly Subscriber[]): Promise<number> {
   for (let handedOn = 0; ; ) {
     // If another run has delivered the same events and moved the mark, the rest is read again.
-    const slice = await retryConflicts(() => handOnSlice(deps, subscribers));
+    const slice = await retryConflicts(() => deliverNextSlice(deps, subscribers));
     handedOn += slice;
     if (slice < SLICE) return handedOn;
   }
 }
 
-export async function handOnSlice(deps: Deps, subscribers: readonly Subscriber[]): Promise<number> {
+export async function deliverNextSlice(deps: Deps, subscribers: readonly Subscriber[]): Promise<number> {
   const slice = await findSlice(deps);
   return slice === null ? 0 : deliverSlice(deps, subscribers, slice);
 }

@@ -45,7 +45,7 @@ export async function hashLog<Row extends Numbered, Also>(deps: Deps, log: Runni
 }
 
 /** For the queue: if other runs are always faster, they hash the entries. */
-export async function hashUnlessOthersDo<Row extends Numbered, Also>(
+export async function hashLogOrYield<Row extends Numbered, Also>(
   deps: Deps,
   log: RunningLog<Row, Also>,
 ): Promise<void> {
@@ -61,7 +61,7 @@ async function hashSlice<Row extends Numbered, Also>({ db }: Deps, log: RunningL
     ...(log.also && { also: log.also(db) }),
   });
   const from = { seq: reached?.seq ?? 0, hash: reached?.hash ?? FIRST_HASH };
-  const hashed = await hashesOf(log, rows, from);
+  const hashed = await hashRows(log, rows, from);
   const missing = hashed.length < rows.length ? from.seq + hashed.length + 1 : null;
   const to = { seq: from.seq + hashed.length, hash: hashed.at(-1)?.hash ?? from.hash };
   const moved = { begins: reached === null, from: from.seq, to };
@@ -70,7 +70,7 @@ async function hashSlice<Row extends Numbered, Also>({ db }: Deps, log: RunningL
 }
 
 /** Hashes the entries up to the first gap. */
-async function hashesOf<Row extends Numbered>(
+async function hashRows<Row extends Numbered>(
   { view }: Pick<RunningLog<Row>, "view">,
   rows: readonly Row[],
   from: Link,

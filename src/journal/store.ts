@@ -3,7 +3,7 @@ import { sql } from "drizzle-orm";
 import { sqliteTable } from "drizzle-orm/sqlite-core";
 import { type Database, type Read, read, type Statement } from "../db/batch.ts";
 import { compileInsert } from "../db/compiled.ts";
-import { inParts } from "../db/parts.ts";
+import { splitIntoParts } from "../db/parts.ts";
 import { eventColumns, events } from "../db/tables/journal.ts";
 import { markOf } from "./outbox-store.ts";
 
@@ -38,7 +38,7 @@ export const insertEvents = (
   { at, type }: { readonly at: number; readonly type: string },
   each: readonly EventOfOne[],
 ): Statement[] =>
-  inParts(
+  splitIntoParts(
     each.map((row) => [
       row.platformId,
       row.environment,

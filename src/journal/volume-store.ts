@@ -1,9 +1,9 @@
 // Store of each account's volume on its last day (EVT-35): one row per account, to which each batch adds.
 import { eq, getTableColumns, type SQL, sql } from "drizzle-orm";
 import type { Environment } from "../core/vocabulary.ts";
-import { dayOf, type VolumeMark, type VolumeMarks } from "../core/volume.ts";
+import { toVolumeDay, type VolumeMark, type VolumeMarks } from "../core/volume.ts";
 import { type Database, type Read, readAll, type Statement } from "../db/batch.ts";
-import { inParts } from "../db/parts.ts";
+import { splitIntoParts } from "../db/parts.ts";
 import { platforms } from "../db/tables/accounts.ts";
 import { accountVolumes, type VolumeRow } from "../db/tables/journal.ts";
 
@@ -45,11 +45,11 @@ export const addVolumes = (
   added: readonly (Partial<VolumeCounts> & Pick<VolumeRow, "platformId">)[],
   now: number,
 ): Statement[] =>
-  inParts(added.map((one) => [one.platformId, ...NAMES.map(([key]) => one[key] ?? 0)])).map(({ rows }) =>
+  splitIntoParts(added.map((one) => [one.platformId, ...NAMES.map(([key]) => one[key] ?? 0)])).map(({ rows }) =>
     db
       .insert(accountVolumes)
       .select(
-        sql`select value ->> 0, ${dayOf(now)}, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5, value ->> 6, value ->> 7
+        sql`select value ->> 0, ${toVolumeDay(now)}, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5, value ->> 6, value ->> 7
           from ${rows} where true`,
       )
       .onConflictDoUpdate({

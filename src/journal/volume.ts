@@ -3,7 +3,14 @@
 import type { Deps } from "../context.ts";
 import { toIso } from "../core/clock.ts";
 import { ENVIRONMENTS, type Environment } from "../core/vocabulary.ts";
-import { dayOf, endOfDay, VOLUME_QUOTAS, type Volume, type VolumeQuota, volumeMark } from "../core/volume.ts";
+import {
+  endOfVolumeDay,
+  findVolumeMark,
+  toVolumeDay,
+  VOLUME_QUOTAS,
+  type Volume,
+  type VolumeQuota,
+} from "../core/volume.ts";
 import type { Statement } from "../db/batch.ts";
 import { type Alert, raiseAlert } from "./alerts.ts";
 import { addVolumes, type FoundVolume, markVolume } from "./volume-store.ts";
@@ -25,7 +32,7 @@ export function countVolumes(deps: Deps, found: readonly FoundVolume[], counted:
   const now = deps.clock.now();
   const of = Map.groupBy(counted, ({ platformId }) => platformId);
   const owners = found.filter(({ platformId }) => of.has(platformId));
-  const added = owners.map((owner) => ({ owner, counts: countsOf(of.get(owner.platformId) ?? []) }));
+  const added = owners.map((owner) => ({ owner, counts: toCounts(of.get(owner.platformId) ?? []) }));
   return [
     ...addVolumes(
       deps.db,
@@ -33,64 +40,75 @@ export function countVolumes(deps: Deps, found: readonly FoundVolume[], counted:
       now,
     ),
     ...added.flatMap(({ owner, counts }) =>
-      ENVIRONMENTS.flatMap((environment) => judge(deps, owner, environment, counts, now)),
+      ENVIRONMENTS.flatMap((environment) => judgeQuota(deps, owner, environment, counts, now)),
     ),
   ];
 }
 
-const sumOf = <K extends "events" | "deliveries" | "bytes">(of: readonly Counted[], key: K): number =>
+const sumCounted = <K extends "events" | "deliveries" | "bytes">(of: readonly Counted[], key: K): number =>
   of.reduce((sum, one) => sum + one[key], 0);
 
-function countsOf(counted: readonly Counted[]) {
+function toCounts(counted: readonly Counted[]) {
   const [sandbox, production] = ENVIRONMENTS.map((name) => counted.filter(({ environment }) => environment === name));
   return {
-    sandboxEvents: sumOf(sandbox ?? [], "events"),
-    sandboxDeliveries: sumOf(sandbox ?? [], "deliveries"),
-    sandboxBytes: sumOf(sandbox ?? [], "bytes"),
-    productionEvents: sumOf(production ?? [], "events"),
-    productionDeliveries: sumOf(production ?? [], "deliveries"),
-    productionBytes: sumOf(production ?? [], "bytes"),
+    sandboxEvents: sumCounted(sandbox ?? [], "events"),
+    sandboxDeliveries: sumCounted(sandbox ?? [], "deliveries"),
+    sandboxBytes: sumCounted(sandbox ?? [], "bytes"),
+    productionEvents: sumCounted(production ?? [], "events"),
+    productionDeliveries: sumCounted(production ?? [], "deliveries"),
+    productionBytes: sumCounted(production ?? [], "bytes"),
   };
 }
 
-type Counts = ReturnType<typeof countsOf>;
+type Counts = ReturnType<typeof toCounts>;
 
 const volumeOf = (counts: Counts, environment: Environment): Volume => ({
   events: counts[`${environment}Events`] + counts[`${environment}Deliveries`],
   event_bytes: counts[`${environment}Bytes`],
 });
 
-const NOTHING: Volume = { events: 0, event_bytes: 0 };
+const NO_VOLUME: Volume = { events: 0, event_bytes: 0 };
 /** The volume of the current day; zero if the row is of an earlier one. */
 export const volumeOn = (row: FoundVolume["volume"], environment: Environment, now: number): Volume =>
-  row?.day === dayOf(now) ? volumeOf(row, environment) : NOTHING;
+  row?.day === toVolumeDay(now) ? volumeOf(row, environment) : NO_VOLUME;
 
 /** Marks an account that has reached a quota, or raises an alert that it is near one. If another job adds meanwhile, the next count decides. */
-function judge(deps: Deps, owner: FoundVolume, environment: Environment, counts: Counts, now: number): Statement[] {
+function judgeQuota(
+  deps: Deps,
+  owner: FoundVolume,
+  environment: Environment,
+  counts: Counts,
+  now: number,
+): Statement[] {
   const { db, config } = deps;
   const limits = config.volume[environment];
   const [before, added] = [volumeOn(owner.volume, environment, now), volumeOf(counts, environment)];
   const reaches = (quota: VolumeQuota, share: number): boolean => before[quota] + added[quota] >= share * limits[quota];
-  if (added.events + added.event_bytes === 0 || volumeMark(owner.marks, environment, now) !== null) return [];
+  if (added.events + added.event_bytes === 0 || findVolumeMark(owner.marks, environment, now) !== null) return [];
   const full = VOLUME_QUOTAS.find((quota) => reaches(quota, 1));
   if (full !== undefined) {
-    const mark = { quota: full, until: endOfDay(now) };
+    const mark = { quota: full, until: endOfVolumeDay(now) };
     return [
       markVolume(db, owner.platformId, environment, mark),
-      raiseAlert(db, usedUp(owner, environment, full, mark.until), now),
+      raiseAlert(db, toUsedUpAlert(owner, environment, full, mark.until), now),
     ];
   }
   const near = VOLUME_QUOTAS.find((quota) => reaches(quota, WARNED_AT) && before[quota] < WARNED_AT * limits[quota]);
-  return near === undefined ? [] : [raiseAlert(db, nearlyUsedUp(owner, environment, near), now)];
+  return near === undefined ? [] : [raiseAlert(db, toNearlyUsedUpAlert(owner, environment, near), now)];
 }
 
-const usedUp = ({ platformId }: FoundVolume, environment: Environment, quota: VolumeQuota, until: number): Alert => ({
+const toUsedUpAlert = (
+  { platformId }: FoundVolume,
+  environment: Environment,
+  quota: VolumeQuota,
+  until: number,
+): Alert => ({
   kind: "volume",
   subject: `${platformId} ${environment}`,
   message: `The account has used up its ${quota} of the day in the ${environment}: calls that create or change something are refused until ${toIso(until)}.`,
 });
 
-const nearlyUsedUp = ({ platformId }: FoundVolume, environment: Environment, quota: VolumeQuota): Alert => ({
+const toNearlyUsedUpAlert = ({ platformId }: FoundVolume, environment: Environment, quota: VolumeQuota): Alert => ({
   kind: "volume",
   subject: `${platformId} ${environment} 80 %`,
   message: `The account has used 80 % of its ${quota} of the day in the ${environment}.`,

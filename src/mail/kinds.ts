@@ -4,20 +4,20 @@ import type { AlertKind, DisabledCause, DisputeReason, Environment, Resolution, 
 /** These addresses are not verified, so the mails contain no text that a person wrote. */
 export type LinkData = { readonly token: string; readonly validHours: number };
 /** `account`: its legal name, or its address while it has none. */
-export type About = { readonly account: string };
-type Reasoned = About & { readonly reason: string };
+export type AccountNotice = { readonly account: string };
+type ReasonedNotice = AccountNotice & { readonly reason: string };
 /** Epoch milliseconds. */
-type Changed = About & { readonly at: number };
-type ByOperator = Changed & { readonly byOperator: boolean };
+type ChangeNotice = AccountNotice & { readonly at: number };
+type ByOperator = ChangeNotice & { readonly byOperator: boolean };
 /** The end of a principal's attestation. */
-type End = {
+type AttestationEnd = {
   readonly principalId: string;
   readonly principalName: string;
   readonly expiresAt: number;
   readonly days: 30 | 7 | 1;
 };
 /** `host` without the rest of the URL, because its path may hold a secret. */
-type Endpoint = Changed & { readonly environment: Environment; readonly webhookId: string; readonly host: string };
+type Endpoint = ChangeNotice & { readonly environment: Environment; readonly webhookId: string; readonly host: string };
 /** Amounts are decimal strings in whole units of `currency`. */
 type Disputed = {
   readonly environment: Environment;
@@ -33,41 +33,41 @@ export type MailData = {
   verify_new_email: LinkData;
   verify_contact: LinkData;
   reset_password: LinkData;
-  "customer.key_issued": Changed & { readonly environment: Environment; readonly keyPrefix: string };
+  "customer.key_issued": ChangeNotice & { readonly environment: Environment; readonly keyPrefix: string };
   /** `previousEndsAt`: null if the previous key ended at once. */
-  "customer.key_rotated": Changed & {
+  "customer.key_rotated": ChangeNotice & {
     readonly environment: Environment;
     readonly keyPrefix: string;
     readonly previousEndsAt: number | null;
   };
-  "customer.verification_decided": About &
+  "customer.verification_decided": AccountNotice &
     (
       | { readonly decision: "approve"; readonly accreditationTier: Tier; readonly reason: string | null }
       | { readonly decision: "reject"; readonly reason: string }
     );
   /** About the proposal of another name, country or registration number. */
-  "customer.profile_decided": About &
+  "customer.profile_decided": AccountNotice &
     (
       | { readonly decision: "approve"; readonly reason: string | null }
       | { readonly decision: "reject"; readonly reason: string }
     );
-  "customer.password_changed": Changed;
-  "customer.password_reset": Changed;
+  "customer.password_changed": ChangeNotice;
+  "customer.password_reset": ChangeNotice;
   "customer.totp_enabled": ByOperator;
   "customer.totp_disabled": ByOperator;
   /** A log-in from a device or network that is new for the account. */
-  "customer.session_opened": Changed & { readonly device: string; readonly network: string };
-  "customer.log_ins_limited": Changed;
-  "customer.email_changed": Changed & { readonly oldEmail: string; readonly newEmail: string };
-  "customer.contact_changed": Changed & { readonly oldContact: string; readonly newContact: string };
-  "customer.account_suspended": Reasoned;
-  "customer.account_reinstated": Reasoned;
-  "customer.account_closed": Changed & { readonly retentionYears: number };
-  "customer.attestation_expiring": About & { readonly ends: readonly [End, ...End[]] };
+  "customer.session_opened": ChangeNotice & { readonly device: string; readonly network: string };
+  "customer.log_ins_limited": ChangeNotice;
+  "customer.email_changed": ChangeNotice & { readonly oldEmail: string; readonly newEmail: string };
+  "customer.contact_changed": ChangeNotice & { readonly oldContact: string; readonly newContact: string };
+  "customer.account_suspended": ReasonedNotice;
+  "customer.account_reinstated": ReasonedNotice;
+  "customer.account_closed": ChangeNotice & { readonly retentionYears: number };
+  "customer.attestation_expiring": AccountNotice & { readonly ends: readonly [AttestationEnd, ...AttestationEnd[]] };
   /** `gone`: it answered 410. `owner`: a key or session disabled it. `deleted`: a key or session deleted it while it was enabled. */
   "customer.webhook_disabled": Endpoint & { readonly cause: DisabledCause | "deleted" };
   /** The subjects of mails that were held back in an hour, and how many more there were. */
-  "customer.digest": About & {
+  "customer.digest": AccountNotice & {
     readonly held: readonly { readonly subject: string; readonly at: number }[];
     readonly more: number;
   };
@@ -76,7 +76,7 @@ export type MailData = {
   /**
    * `effectiveAt`: null if the contract has it already. `asked`: false if the change was made outside the service. The wallets are addresses.
    */
-  "customer.wallet_changed": Changed & {
+  "customer.wallet_changed": ChangeNotice & {
     readonly environment: Environment;
     readonly did: string;
     readonly network: string;
@@ -86,10 +86,10 @@ export type MailData = {
     readonly asked: boolean;
   };
   /** Goes to the provider's account. `reason` is a word of the vocabulary, never the consumer's own text. */
-  "customer.dispute_filed": Changed &
+  "customer.dispute_filed": ChangeNotice &
     Disputed & { readonly reason: DisputeReason; readonly amount: string; readonly answersUntil: number };
   /** Goes to both accounts. `refund`: what the arbiter awards to the consumer. */
-  "customer.dispute_decided": Changed & Disputed & { readonly resolution: Resolution; readonly refund: string };
+  "customer.dispute_decided": ChangeNotice & Disputed & { readonly resolution: Resolution; readonly refund: string };
   "customer.announcement": News;
   "customer.maintenance": News;
   "customer.deprecation": News;

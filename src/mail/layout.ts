@@ -21,7 +21,7 @@ export function layOut({ subject, paragraphs, button, footer }: Content, sender:
   const link = button && { label: button.label, url: `${sender.issuer}${button.path}` };
   const blocks = paragraphs.map(toLines);
   const end = { footer: toOneLine(footer), docs: `${sender.issuer}/docs` };
-  return { subject: title, text: textOf(blocks, link, end), html: htmlOf(title, blocks, link, end) };
+  return { subject: title, text: toText(blocks, link, end), html: toHtml(title, blocks, link, end) };
 }
 
 /** A value with a line break must neither begin a new line of the text nor end a header of the mail. */
@@ -33,14 +33,14 @@ type Blocks = readonly (readonly string[])[];
 type Link = { readonly label: string; readonly url: string } | undefined;
 type End = { readonly footer: string; readonly docs: string };
 
-const textOf = (blocks: Blocks, link: Link, { footer, docs }: End): string =>
+const toText = (blocks: Blocks, link: Link, { footer, docs }: End): string =>
   [
     ...blocks.map((lines) => lines.join("\n")),
     ...(link ? [`${link.label}:\n${link.url}`] : []),
     `-- \n${footer}\n${docs}`,
   ].join("\n\n");
 
-const htmlOf = (title: string, blocks: Blocks, link: Link, { footer, docs }: End): string =>
+const toHtml = (title: string, blocks: Blocks, link: Link, { footer, docs }: End): string =>
   `<!doctype html>
 <html lang="en">
 <head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>${escapeHtml(title)}</title></head>
@@ -48,8 +48,8 @@ const htmlOf = (title: string, blocks: Blocks, link: Link, { footer, docs }: End
 <div style="max-width:36em;margin:0 auto">
 <h1 style="font-size:20px;line-height:1.3;margin:0 0 16px">${escapeHtml(title)}</h1>
 ${blocks.map((lines) => `<p style="margin:0 0 16px">${lines.map(escapeHtml).join("<br>")}</p>`).join("\n")}
-${link ? buttonOf(link) : ""}
-<p style="margin:32px 0 0;color:#59636e;font-size:13px">${escapeHtml(footer)}<br>${anchor(docs, docs, "color:#59636e")}</p>
+${link ? toButton(link) : ""}
+<p style="margin:32px 0 0;color:#59636e;font-size:13px">${escapeHtml(footer)}<br>${toAnchor(docs, docs, "color:#59636e")}</p>
 </div>
 </body>
 </html>
@@ -58,10 +58,10 @@ ${link ? buttonOf(link) : ""}
 const BUTTON =
   "display:inline-block;padding:10px 18px;border-radius:6px;background:#1f2328;color:#fff;text-decoration:none";
 
-const buttonOf = ({ label, url }: NonNullable<Link>): string =>
-  `<p style="margin:24px 0">${anchor(url, label, BUTTON)}</p>`;
+const toButton = ({ label, url }: NonNullable<Link>): string =>
+  `<p style="margin:24px 0">${toAnchor(url, label, BUTTON)}</p>`;
 
-const anchor = (url: string, label: string, style: string): string =>
+const toAnchor = (url: string, label: string, style: string): string =>
   `<a href="${escapeHtml(url)}" style="${style}">${escapeHtml(label)}</a>`;
 
 const ENTITIES: Readonly<Record<string, string>> = {

@@ -3,7 +3,7 @@ import * as z from "zod";
 
 import { type FieldError, fieldError } from "../core/errors.ts";
 import { MARKETS_PER_CALL_MAX } from "../core/limits.ts";
-import { networkInput, pageQuery, validFields } from "../http/schemas.ts";
+import { networkInput, pageQuery, pickValidFields } from "../http/schemas.ts";
 
 export const MARKET_PATTERN = /^[A-Z]{2,6}-[A-Z]{3,6}$/;
 
@@ -33,7 +33,7 @@ export type ProposedMarket = Partial<z.infer<typeof marketEntry>>;
 export const proposedMarkets = (raw: unknown): ProposedMarket[] =>
   entriesOf(raw)
     .slice(0, MARKETS_PER_CALL_MAX)
-    .map((entry) => validFields(marketEntry, entry));
+    .map((entry) => pickValidFields(marketEntry, entry));
 
 /** A malformed identifier has its own error code (MKT-1). */
 export function marketRules(raw: unknown): FieldError[] {

@@ -16,25 +16,25 @@ import { sells } from "../core/roles.ts";
 import type { Environment } from "../core/vocabulary.ts";
 import { type ReadResults, readBatch, type Statement } from "../db/batch.ts";
 import type { AgentRow, MarketRow } from "../db/tables/agents.ts";
-import { certificateIn } from "../identity/aid.ts";
+import { parseCertificate } from "../identity/aid.ts";
 import { type AgentWithPrincipal, findEscrows, findMarkets } from "../identity/store.ts";
 import { recordActivity } from "../journal/activity.ts";
 import type { MarketInput, ProposedMarket } from "./agent-schema.ts";
-import { documentChange } from "./document.ts";
-import { marketFaults } from "./judge.ts";
-import { marketReads, ownAgent, refuseUnconfirmedWallet } from "./own.ts";
+import { signMarketChange } from "./document.ts";
+import { findMarketFaults } from "./judge.ts";
+import { marketReads, refuseUnconfirmedWallet, requireOwnAgent } from "./own.ts";
 import { provisionMarkets } from "./provision.ts";
 import { insertMarket, refusePromoted, updateMarket } from "./store.ts";
 import { countTrials, trialReads } from "./trials.ts";
-import { walletAsks } from "./wallet-asks.ts";
+import { addWalletChanges } from "./wallet-asks.ts";
 import {
+  findChangedNetworks,
+  findWalletOn,
   holdsOtherWallet,
   NO_CHANGE,
   OTHER_WALLET,
-  otherWallets,
   sameMarket,
   walletChanges,
-  walletOn,
 } from "./wallets.ts";
 
 export async function authorizeMarkets(
@@ -51,21 +51,21 @@ export async function authorizeMarkets(
     ...trialReads(call, input),
   });
   const { caller, found, markets, production, ofProduction = [] } = facts;
-  const agent = marketable(found, environment, caller, now);
-  const faults = await marketFaults(call, did, input.markets, facts.escrows);
+  const agent = requireMarketable(found, environment, caller, now);
+  const faults = await findMarketFaults(call, did, input.markets, facts.escrows);
   if (faults.length > 0) throw validationError(faults);
   refuseUnknownNetwork(input.markets, deps);
-  const wanted = wantedRows(call, agent, input, markets);
-  const networks = [...new Set([...wanted, ...askedAgain(deps, input, markets)].map((row) => row.network))];
+  const wanted = toWantedRows(call, agent, input, markets);
+  const networks = [...new Set([...wanted, ...findRepeatedChanges(deps, input, markets)].map((row) => row.network))];
   if (networks.length === 0) return { did, markets: markets.map((row) => toMarketView(deps.config, row)) };
   if (environment !== "production" && holdsOtherWallet(wanted, [...production, ...ofProduction]))
     throw new ServiceError("environment_mismatch", { detail: { networks } });
   const known = [...markets, ...production, ...facts.escrows];
   const trials = countTrials(call, agent.platformId, { ...facts, wanted, known });
-  const asks = walletAsks(agent, otherWallets(wanted, markets, facts.escrows).length, deps.clock.now());
+  const asks = addWalletChanges(agent, findChangedNetworks(wanted, markets, facts.escrows).length, deps.clock.now());
   if (wanted.length > 0)
     await call.commit(
-      [...(await requested(call, agent, facts, wanted)), ...noted(db, agent, wanted, asks), ...trials],
+      [...(await recordRequest(call, agent, facts, wanted)), ...recordWallets(db, agent, wanted, asks), ...trials],
       null,
     );
 
@@ -75,7 +75,7 @@ export async function authorizeMarkets(
   return { did, markets: rows.map((row) => toMarketView(deps.config, row)) };
 }
 
-function noted(
+function recordWallets(
   db: Deps["db"],
   { did, wallets: known }: AgentRow,
   wanted: readonly MarketRow[],
@@ -99,7 +99,7 @@ function noted(
 }
 
 /** Open markets whose pending change of wallet is requested again: the present wallet may have confirmed it since (MKT-21). */
-const askedAgain = (deps: Deps, input: MarketInput, markets: readonly MarketRow[]): MarketRow[] =>
+const findRepeatedChanges = (deps: Deps, input: MarketInput, markets: readonly MarketRow[]): MarketRow[] =>
   markets.filter((row) =>
     input.markets.some(
       ({ market, network, operational_wallet }) =>
@@ -111,14 +111,14 @@ const askedAgain = (deps: Deps, input: MarketInput, markets: readonly MarketRow[
   );
 
 /** The rows for which the chain has to be asked, each market once. */
-function wantedRows(
+function toWantedRows(
   { deps, now, environment }: ManagementCall,
   agent: AgentRow,
   input: MarketInput,
   markets: readonly MarketRow[],
 ): MarketRow[] {
   const rows = input.markets
-    .map((asked) => provisioningRow(deps, agent, environment, asked, markets, now))
+    .map((asked) => toProvisioningRow(deps, agent, environment, asked, markets, now))
     .filter((row) => row !== null);
   return rows.filter((row, i) => rows.findIndex((other) => sameMarket(other, row)) === i);
 }
@@ -126,7 +126,7 @@ function wantedRows(
 type Facts = ReadResults<ReturnType<typeof marketReads>> & { readonly caller: Pick<ManagementCaller, "actor"> };
 
 /** The statements that record the request: the markets, the document and the activity entry. */
-async function requested(
+async function recordRequest(
   { db, deps, now, environment }: ManagementCall,
   agent: AgentRow,
   { found, newest, markets, escrows, caller }: Facts,
@@ -137,20 +137,20 @@ async function requested(
     .filter((row) => row.status === "PROVISIONING")
     .filter((row) => wanted.some((other) => other.network === row.network))
     .filter((row) => !wanted.some((other) => sameMarket(row, other)))
-    .filter((row) => row.operationalWallet !== walletOn(wanted, row.network))
-    .map((row) => ({ ...row, operationalWallet: walletOn(wanted, row.network), updatedAt: deps.clock.now() }));
+    .filter((row) => row.operationalWallet !== findWalletOn(wanted, row.network))
+    .map((row) => ({ ...row, operationalWallet: findWalletOn(wanted, row.network), updatedAt: deps.clock.now() }));
   // A market that leaves ACTIVE for another wallet also leaves the document (MKT-12).
   const left = wanted.some((row) => markets.some((was) => sameMarket(was, row) && was.status === "ACTIVE"));
   const asked = markets.map((row) => wanted.find((other) => sameMarket(other, row)) ?? row);
   const unpromised = found && left && environment === agent.environment;
-  const certificate = newest && certificateIn(newest.content);
+  const certificate = newest && parseCertificate(newest.content);
   return [
     ...[...wanted, ...moved].flatMap((row) => {
       const before = markets.find((was) => sameMarket(was, row));
       return before ? updateMarket(db, before, row) : insertMarket(db, row);
     }),
     ...(unpromised
-      ? await documentChange(deps, { ...found, certificate, markets: asked, escrows }, now)
+      ? await signMarketChange(deps, { ...found, certificate, markets: asked, escrows }, now)
       : [refusePromoted(db, agent)]),
     recordActivity(db, { platformId: agent.platformId, environment }, now, {
       action: "agent.markets_changed",
@@ -176,20 +176,20 @@ async function askChain(
   until: number,
 ): Promise<MarketRow[]> {
   const provisioned = await Promise.all(
-    networks.map((network) => unlessFailed("provision", provisionMarkets(deps, { ...owner, network }, until))),
+    networks.map((network) => logFailure("provision", provisionMarkets(deps, { ...owner, network }, until))),
   );
   const unfinished = networks.filter((_, i) => provisioned[i] === null);
   for (const network of unfinished)
-    await unlessFailed("queue", deps.env.CHAIN_QUEUE.send({ kind: "provision_market", ...owner, network }));
+    await logFailure("queue", deps.env.CHAIN_QUEUE.send({ kind: "provision_market", ...owner, network }));
   const { did, environment } = owner;
   return (
-    provisionedRows(networks, provisioned) ??
+    mergeProvisionedRows(networks, provisioned) ??
     (await readBatch(deps.db, { own: findMarkets(deps.db, did, environment) })).own
   );
 }
 
 /** Returns null, and logs a line, if the work failed. */
-async function unlessFailed<T>(step: string, work: Promise<T>): Promise<T | null> {
+async function logFailure<T>(step: string, work: Promise<T>): Promise<T | null> {
   try {
     return await work;
   } catch (thrown) {
@@ -200,7 +200,7 @@ async function unlessFailed<T>(step: string, work: Promise<T>): Promise<T | null
 }
 
 /** Merges the markets from the results for each network; null if a result is missing. */
-function provisionedRows(
+function mergeProvisionedRows(
   networks: readonly string[],
   provisioned: readonly (MarketRow[] | null)[],
 ): MarketRow[] | null {
@@ -217,18 +217,18 @@ export function precheckMarkets(call: ManagementCall, did: string, proposed: rea
     escrows: findEscrows(call.db, did, call.environment),
   };
   return precheck<typeof reads, ManagementCaller>(reads, ({ found, escrows, caller }) => {
-    marketable(found, call.environment, caller, call.now);
-    return marketFaults(call, did, proposed, escrows);
+    requireMarketable(found, call.environment, caller, call.now);
+    return findMarketFaults(call, did, proposed, escrows);
   });
 }
 
-function marketable(
+function requireMarketable(
   found: AgentWithPrincipal | null,
   environment: Environment,
   caller: ManagementCaller,
   now: number,
 ): AgentRow {
-  const agent = ownAgent(found, environment);
+  const agent = requireOwnAgent(found, environment);
   refuseUnconfirmedWallet(caller);
   if (!sells(agent.economicRole)) throw new ServiceError("role_not_permitted");
   if (found) refuseFinal(found, now);
@@ -244,7 +244,7 @@ function refuseUnknownNetwork(markets: MarketInput["markets"], deps: Deps): void
  * The row that asks the chain for this market; null if the market is already open as requested. A market whose wallet changes keeps its vault,
  * and takes no new intents until the contract has the new wallet.
  */
-function provisioningRow(
+function toProvisioningRow(
   deps: Deps,
   agent: AgentRow,
   environment: Environment,

@@ -11,7 +11,7 @@ import { recordDirectoryChange } from "../journal/feed.ts";
  * For markets of the agent's own environment: makes a new version of its document and a directory record. `source` has the new markets; `states`
  * are those of the escrows that the same batch opens in that environment.
  */
-export async function documentChange(
+export async function signMarketChange(
   deps: Deps,
   source: AidSource,
   now: number,

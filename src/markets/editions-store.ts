@@ -42,9 +42,9 @@ export const findMoves = (db: Database, after: Due, limit: number): Read<Due[]> 
   );
 };
 
-type Moving = Pick<EditionMove, "did" | "environment" | "network">;
+type MoveKey = Pick<EditionMove, "did" | "environment" | "network">;
 
-const isOf = ({ did, environment, network }: Moving): SQL | undefined =>
+const isMoveOf = ({ did, environment, network }: MoveKey): SQL | undefined =>
   and(eq(editionMoves.did, did), eq(editionMoves.environment, environment), eq(editionMoves.network, network));
 
-export const endMove = (db: Database, moving: Moving): Statement => db.delete(editionMoves).where(isOf(moving));
+export const endMove = (db: Database, moving: MoveKey): Statement => db.delete(editionMoves).where(isMoveOf(moving));

@@ -1,9 +1,9 @@
 // Judges the entries of a request to open markets, and reports all faults of a body together (MKT-1, MKT-9 to MKT-11, MKT-24).
 import type { ManagementCall } from "../call.ts";
 import { editionsOf } from "../chain/events.ts";
-import { didHash, isAddress } from "../chain/hashes.ts";
+import { hashDid, isAddress } from "../chain/hashes.ts";
 import { findNetwork, type Network } from "../chain/networks.ts";
-import { vaultAt, vaultImplementation } from "../chain/vault-addresses.ts";
+import { computeImplementation, computeVaultAddress } from "../chain/vault-addresses.ts";
 import type { Deps } from "../context.ts";
 import { type FieldError, fieldError } from "../core/errors.ts";
 import type { EscrowRow } from "../db/tables/money.ts";
@@ -12,13 +12,13 @@ import { EVERYWHERE, REGIONS } from "./jurisdictions.ts";
 
 const WIDE: ReadonlySet<string> = new Set([...Object.keys(REGIONS), EVERYWHERE]);
 
-export async function marketFaults(
+export async function findMarketFaults(
   { deps, environment }: Pick<ManagementCall, "deps" | "environment">,
   did: string,
   markets: readonly ProposedMarket[],
   escrows: readonly EscrowRow[],
 ): Promise<FieldError[]> {
-  const vaults = await vaultsAmong(deps, did, markets, escrows);
+  const vaults = await findVaultsAmong(deps, did, markets, escrows);
   const wallets = new Map<string, string>();
   return markets.flatMap(({ market, network, operational_wallet }, i) => {
     const at = (field: string) => `markets.${i}.${field}`;
@@ -40,7 +40,8 @@ export async function marketFaults(
       const message = "The address's checksum (EIP-55) is wrong: a character is mistyped.";
       faults.push(fieldError(at("operational_wallet"), "invalid_format", message));
     }
-    const what = known && (noWallet(known, wallet, did) ?? (vaults.has(placeOf(known, wallet)) ? A_VAULT : null));
+    const what =
+      known && (nameOfNonWallet(known, wallet, did) ?? (vaults.has(networkAddress(known, wallet)) ? A_VAULT : null));
     if (what) faults.push(fieldError(at("operational_wallet"), "invalid_value", `Must not be ${what}.`));
     if (network === undefined) return faults;
     const name = known?.network ?? network;
@@ -58,21 +59,24 @@ export async function marketFaults(
 const A_VAULT = "an escrow's vault";
 
 /** Names the kind of an address that cannot be a wallet: a payment to it would be lost, or refused by the contract. */
-function noWallet(known: Network, wallet: string, did: string): string | null {
+function nameOfNonWallet(known: Network, wallet: string, did: string): string | null {
   const editions = editionsOf(known);
   if (known.token.toLowerCase() === wallet) return "the network's token";
   if (editions.includes(wallet)) return "the settlement contract";
-  const own = editions.flatMap((contract) => [vaultImplementation(contract), vaultAt(contract, didHash(did))]);
+  const own = editions.flatMap((contract) => [
+    computeImplementation(contract),
+    computeVaultAddress(contract, hashDid(did)),
+  ]);
   return own.includes(wallet) ? A_VAULT : null;
 }
 
-const placeOf = ({ network }: Pick<Network, "network">, address: string): string => `${network} ${address}`;
+const networkAddress = ({ network }: Pick<Network, "network">, address: string): string => `${network} ${address}`;
 
 /**
  * Finds the vaults of any provider among the wallets. Each network's node is asked once, about wallets that the contract does not have. If it
  * fails or is slow, none is found here, and the plan of the transaction finds them later (MKT-24).
  */
-async function vaultsAmong(
+async function findVaultsAmong(
   { chain, config }: Deps,
   did: string,
   markets: readonly ProposedMarket[],
@@ -80,16 +84,18 @@ async function vaultsAmong(
 ): Promise<ReadonlySet<string>> {
   const found = await Promise.all(
     config.networks.map(async (known) => {
-      const wallets = newWallets(known, markets, escrows).filter((wallet) => noWallet(known, wallet, did) === null);
+      const wallets = pickNewWallets(known, markets, escrows).filter(
+        (wallet) => nameOfNonWallet(known, wallet, did) === null,
+      );
       if (wallets.length === 0) return [];
       const vaults = await chain.findVaults(known.network, wallets);
-      return vaults.ok ? vaults.value.map((vault) => placeOf(known, vault)) : [];
+      return vaults.ok ? vaults.value.map((vault) => networkAddress(known, vault)) : [];
     }),
   );
   return new Set(found.flat());
 }
 
-function newWallets(known: Network, markets: readonly ProposedMarket[], escrows: readonly EscrowRow[]): string[] {
+function pickNewWallets(known: Network, markets: readonly ProposedMarket[], escrows: readonly EscrowRow[]): string[] {
   const present = escrows.find(({ network }) => network === known.network)?.operationalWallet.toLowerCase();
   const wallets = markets
     .filter(({ network }) => network !== undefined && findNetwork([known], network) !== null)

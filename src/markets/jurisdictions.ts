@@ -10,7 +10,7 @@ export const EVERYWHERE = "GLOBAL";
 export const marketCode = (jurisdiction: string, currency: string): string => `${jurisdiction}-${currency}`;
 
 /** The markets that cover a buyer of this country, narrowest first. */
-export function marketsCovering(country: string, currency: string): string[] {
+export function findCoveringMarkets(country: string, currency: string): string[] {
   const regions = Object.keys(REGIONS).filter((region) => REGIONS[region]?.has(country));
   return [country, ...regions, EVERYWHERE].map((jurisdiction) => marketCode(jurisdiction, currency));
 }

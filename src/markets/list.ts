@@ -1,14 +1,14 @@
 // Lists the markets (MKT-2). They come from the configuration, so no database is read.
-import { askedPage, type PublicCall } from "../call.ts";
-import { caip2Of, type Network } from "../chain/networks.ts";
+import { type PublicCall, readPage } from "../call.ts";
+import { type Network, toCaip2 } from "../chain/networks.ts";
 import type { Config } from "../context.ts";
-import { listingOf, type Page, toPage } from "../core/page.ts";
+import { hashListing, type Page, toPage } from "../core/page.ts";
 import { marketCode, marketJurisdictions } from "./jurisdictions.ts";
 import type { MarketListing } from "./responses.ts";
 import type { MarketQuery } from "./schema.ts";
 
 export async function getMarkets(call: PublicCall, query: MarketQuery): Promise<Page<MarketListing>> {
-  const page = await askedPage(call, query, listingOf("markets", [], {}));
+  const page = await readPage(call, query, hashListing("markets", [], {}));
   const rest = marketsOf(call.deps.config).filter(({ market }) => market > (page.after?.id ?? ""));
   return toPage(
     rest.slice(0, page.limit + 1),
@@ -34,7 +34,7 @@ function marketsOf(config: Config): MarketListing[] {
 
 const toNetworkView = (network: Network): MarketListing["networks"][number] => ({
   network: network.network,
-  caip2: caip2Of(network),
+  caip2: toCaip2(network),
   chain_id: network.chain_id,
   kind: network.kind,
   settlement_contract: network.settlement_contract,

@@ -1,19 +1,19 @@
 // Moves providers to a new edition of the contract (CHN-22, MKT-22): another address in the configuration, where no provider is registered yet.
 // A provider's markets wait until the new contract has its split; the balance in the earlier edition's vault stays there.
-import { networkNamed } from "../chain/networks.ts";
+import { requireNetwork } from "../chain/networks.ts";
 import { commitAll } from "../commit.ts";
 import type { Deps } from "../context.ts";
-import { FIRST } from "../core/due.ts";
+import { BEFORE_FIRST_DUE } from "../core/due.ts";
 import { MINUTE_MS } from "../core/limits.ts";
 import { retryConflicts } from "../core/retry.ts";
 import { isEnvironment, isFinal } from "../core/vocabulary.ts";
 import { commit, readBatch, type Statement } from "../db/batch.ts";
 import type { MarketRow } from "../db/tables/agents.ts";
 import type { EditionRow } from "../db/tables/chain.ts";
-import { certificateIn } from "../identity/aid.ts";
+import { parseCertificate } from "../identity/aid.ts";
 import { findEscrows, findMarkets, findNewestVersion, findPublicAgent } from "../identity/store.ts";
 import type { EachJob } from "../jobs/job.ts";
-import { documentChange } from "./document.ts";
+import { signMarketChange } from "./document.ts";
 import { endMove, findEditions, findMoves, planMoves } from "./editions-store.ts";
 import type { Provisioning } from "./settle.ts";
 import { updateMarket } from "./store.ts";
@@ -24,9 +24,9 @@ export const moveEditions: EachJob = {
   name: "move_editions",
   find: async (deps, after, limit) => {
     const { db } = deps;
-    const from = after ?? FIRST;
+    const from = after ?? BEFORE_FIRST_DUE;
     const { editions, moves } = await readBatch(db, { editions: findEditions(db), moves: findMoves(db, from, limit) });
-    const plans = plansOf(deps, editions);
+    const plans = findNewPlans(deps, editions);
     if (plans.length === 0) return moves;
     await commit(
       db,
@@ -45,7 +45,7 @@ export const moveEditions: EachJob = {
 const PLANS = 2;
 const BETWEEN_PLANS_MS = 10 * MINUTE_MS;
 
-function plansOf({ config }: Deps, editions: readonly EditionRow[]): EditionRow[] {
+function findNewPlans({ config }: Deps, editions: readonly EditionRow[]): EditionRow[] {
   const now = Date.now();
   return config.networks.flatMap(({ network, settlement_contract }) => {
     const contract = settlement_contract.toLowerCase();
@@ -68,7 +68,7 @@ async function moveEdition(deps: Deps, job: Provisioning): Promise<boolean> {
     escrows: findEscrows(db, did, environment),
   });
   const escrow = escrows.find((row) => row.network === network);
-  const present = networkNamed(config.networks, network).settlement_contract.toLowerCase();
+  const present = requireNetwork(config.networks, network).settlement_contract.toLowerCase();
   const moved = !found || !escrow || escrow.contract === present || escrow.contract === "";
   const own = markets.filter((row) => row.network === network);
   const open = own.filter((row) => row.status === "ACTIVE");
@@ -80,15 +80,15 @@ async function moveEdition(deps: Deps, job: Provisioning): Promise<boolean> {
   const statements: Statement[] = [];
   if (open.length > 0) {
     const now = deps.clock.now();
-    const after = new Map(open.map((row) => [row, again(row, now)]));
+    const after = new Map(open.map((row) => [row, toWaitingRow(row, now)]));
     const source = {
       ...found,
-      certificate: newest && certificateIn(newest.content),
+      certificate: newest && parseCertificate(newest.content),
       markets: markets.map((row) => after.get(row) ?? row),
       escrows,
     };
     const documented: Statement[] =
-      environment === found.agent.environment ? await documentChange(deps, source, now) : [];
+      environment === found.agent.environment ? await signMarketChange(deps, source, now) : [];
     statements.push(...[...after].flatMap(([before, row]) => updateMarket(db, before, row)), ...documented);
   }
   // If this message is lost, resume_market_provisioning finds the waiting markets.
@@ -98,7 +98,7 @@ async function moveEdition(deps: Deps, job: Provisioning): Promise<boolean> {
 }
 
 /** The market waits with the wallet that it asks for: the first wallet in a contract has no delay. */
-const again = (row: MarketRow, updatedAt: number): MarketRow => ({
+const toWaitingRow = (row: MarketRow, updatedAt: number): MarketRow => ({
   ...row,
   ...NO_CHANGE,
   operationalWallet: askedWallet(row) ?? row.operationalWallet,

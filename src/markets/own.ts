@@ -5,20 +5,20 @@ import { precheckOwnAgent } from "../agents/read.ts";
 import { refuseFinal } from "../agents/revise.ts";
 import type { MarketView } from "../agents/schema.ts";
 import { toMarketView } from "../agents/views.ts";
-import { askedPage, type ManagementCall, type ManagementCaller, type Precheck, precheck } from "../call.ts";
+import { type ManagementCall, type ManagementCaller, type Precheck, precheck, readPage } from "../call.ts";
 import { findNetwork } from "../chain/networks.ts";
-import { splitKey } from "../chain/split.ts";
-import { doubtOperation } from "../chain/store.ts";
+import { toSplitKey } from "../chain/split.ts";
+import { recheckOperation } from "../chain/store.ts";
 import { requireConfirmed } from "../core/confirmed.ts";
 import { ServiceError } from "../core/errors.ts";
-import { listingOf, type Page, toPage } from "../core/page.ts";
+import { hashListing, type Page, toPage } from "../core/page.ts";
 import type { Environment } from "../core/vocabulary.ts";
 import type { AgentRow } from "../db/tables/agents.ts";
-import { certificateIn, marketCodes } from "../identity/aid.ts";
+import { marketCodes, parseCertificate } from "../identity/aid.ts";
 import { type AgentWithPrincipal, findEscrows, findMarkets, findNewestVersion } from "../identity/store.ts";
 import { recordActivity } from "../journal/activity.ts";
 import type { MarketsQuery } from "./agent-schema.ts";
-import { documentChange } from "./document.ts";
+import { signMarketChange } from "./document.ts";
 import { deleteMarket, listMarketRows, refusePromoted } from "./store.ts";
 import { walletChanges } from "./wallets.ts";
 
@@ -30,7 +30,7 @@ export const marketReads = ({ db, tenant, environment }: ManagementCall, did: st
 });
 
 /** A live key also reaches the platform's sandbox agents here (MKT-11). */
-export function ownAgent(found: AgentWithPrincipal | null, environment: Environment): AgentRow {
+export function requireOwnAgent(found: AgentWithPrincipal | null, environment: Environment): AgentRow {
   const visible = found && (found.agent.environment === environment || environment === "production");
   if (!visible) throw new ServiceError("not_found");
   return found.agent;
@@ -45,7 +45,7 @@ export function refuseUnconfirmedWallet(caller: ManagementCaller): void {
 export function precheckRemoval(call: ManagementCall, did: string): Precheck {
   const reads = { found: findOwnAgent(call.db, call.tenant, did) };
   return precheck<typeof reads, ManagementCaller>(reads, ({ found, caller }) => {
-    ownAgent(found, call.environment);
+    requireOwnAgent(found, call.environment);
     refuseUnconfirmedWallet(caller);
     return [];
   });
@@ -53,10 +53,10 @@ export function precheckRemoval(call: ManagementCall, did: string): Precheck {
 
 export async function listMarkets(call: ManagementCall, did: string, query: MarketsQuery): Promise<Page<MarketView>> {
   const { db, tenant, environment } = call;
-  const page = await askedPage(
+  const page = await readPage(
     call,
     query,
-    listingOf("agent markets", [environment, did], {}),
+    hashListing("agent markets", [environment, did], {}),
     precheckOwnAgent(call, did),
   );
   const [market = "", network = ""] = page.after?.id.split(" ") ?? [];
@@ -64,7 +64,7 @@ export async function listMarkets(call: ManagementCall, did: string, query: Mark
     found: findOwnAgent(db, tenant, did),
     rows: listMarketRows(db, did, environment, { limit: page.limit, after: [market, network] }),
   });
-  ownAgent(found, environment);
+  requireOwnAgent(found, environment);
   return toPage(
     rows,
     page,
@@ -77,7 +77,7 @@ export async function listMarkets(call: ManagementCall, did: string, query: Mark
 export async function removeMarket(call: ManagementCall, did: string, market: string, network: string): Promise<null> {
   const { db, now, deps, environment } = call;
   const { found, newest, markets, escrows, caller } = await call.read(marketReads(call, did));
-  const agent = ownAgent(found, environment);
+  const agent = requireOwnAgent(found, environment);
   const name = findNetwork(deps.config.networks, network)?.network;
   const row = markets.find((candidate) => candidate.market === market && candidate.network === name);
   if (!row || !found) throw new ServiceError("not_found");
@@ -85,14 +85,14 @@ export async function removeMarket(call: ManagementCall, did: string, market: st
   refuseFinal(found, now);
   const left = markets.filter((candidate) => candidate !== row);
   const own = environment === agent.environment;
-  const certificate = newest && certificateIn(newest.content);
+  const certificate = newest && parseCertificate(newest.content);
   await call.commit(
     [
       ...deleteMarket(db, row),
       // The market's wallet may be on its way to the contract.
-      ...(row.status === "PROVISIONING" ? [doubtOperation(db, splitKey(row.network, did), Date.now())] : []),
+      ...(row.status === "PROVISIONING" ? [recheckOperation(db, toSplitKey(row.network, did), Date.now())] : []),
       ...(own
-        ? await documentChange(deps, { ...found, certificate, markets: left, escrows }, now)
+        ? await signMarketChange(deps, { ...found, certificate, markets: left, escrows }, now)
         : [refusePromoted(db, agent)]),
       recordActivity(db, { platformId: agent.platformId, environment }, now, {
         action: "agent.markets_changed",

@@ -1,23 +1,23 @@
 // Opens markets on the chain (MKT-6 to MKT-8). The request is written first (PROVISIONING), then the chain is asked, then its answer is written
 // (settle.ts). After a crash between any two steps, the queue or the minute's job resumes the row.
-import { networkNamed } from "../chain/networks.ts";
+import { requireNetwork } from "../chain/networks.ts";
 import { type Driven, driveSplit } from "../chain/split.ts";
 import type { Deps } from "../context.ts";
-import { FIRST } from "../core/due.ts";
+import { BEFORE_FIRST_DUE } from "../core/due.ts";
 import type { ErrorCode } from "../core/errors.ts";
 import { MINUTE_MS, SECOND_MS } from "../core/limits.ts";
 import { isEnvironment, isFinal, OTHER_ENVIRONMENT } from "../core/vocabulary.ts";
 import { commit, readBatch } from "../db/batch.ts";
 import type { AgentRow, MarketRow } from "../db/tables/agents.ts";
 import { baseThreshold, firstThreshold } from "../escrow/threshold.ts";
-import { findEscrows, findMarkets, findRated } from "../identity/store.ts";
+import { findAgentRating, findEscrows, findMarkets } from "../identity/store.ts";
 import type { EachJob } from "../jobs/job.ts";
 import { takeLock } from "../objects/locks.ts";
-import { signerOn } from "../objects/signers.ts";
-import { noteWaiting, type Provisioning, settleMarkets } from "./settle.ts";
+import { createSigner } from "../objects/signers.ts";
+import { type Provisioning, recordWaiting, settleMarkets } from "./settle.ts";
 import { findDueChanges, findStalledMarkets } from "./store.ts";
-import { mayAsk, noteAsk } from "./wallet-asks.ts";
-import { askedWallet, changeOf, holdsOtherWallet, OTHER_WALLET, withAsked } from "./wallets.ts";
+import { mayChangeWallet, recordWalletChange } from "./wallet-asks.ts";
+import { askedWallet, holdsOtherWallet, OTHER_WALLET, toWalletChange, withAsked } from "./wallets.ts";
 
 /**
  * Brings the contract to the state that the rows request, and the rows to the contract's state. Returns the agent's markets when all is done;
@@ -27,14 +27,14 @@ export async function provisionMarkets(deps: Deps, job: Provisioning, until: num
   const lasts = Math.max(0, until - Date.now());
   // One run at a time: each reads the present request in its turn, so that no earlier request overwrites a later one on the chain.
   using lock = await takeLock(deps.env, `${job.network} ${job.did}`, lasts, lasts + SECOND_MS);
-  return lock ? await provisionNow(deps, job, until) : null;
+  return lock ? await provisionUnderLock(deps, job, until) : null;
 }
 
-async function provisionNow(deps: Deps, job: Provisioning, until: number): Promise<MarketRow[] | null> {
+async function provisionUnderLock(deps: Deps, job: Provisioning, until: number): Promise<MarketRow[] | null> {
   const { db, config, env, chain } = deps;
   const { did, environment, network: name } = job;
   const { agent, markets, escrows, others, production } = await readBatch(db, {
-    agent: findRated(db, did),
+    agent: findAgentRating(db, did),
     markets: findMarkets(db, did, environment),
     escrows: findEscrows(db, did, environment),
     others: findEscrows(db, did, OTHER_ENVIRONMENT[environment]),
@@ -45,33 +45,33 @@ async function provisionNow(deps: Deps, job: Provisioning, until: number): Promi
   if (!agent || !first) return markets;
   const asked = withAsked(first);
   const { operationalWallet: wallet } = asked;
-  const base = baseThreshold(networkNamed(config.networks, name));
+  const base = baseThreshold(requireNetwork(config.networks, name));
   const known = escrows.find((row) => row.network === name);
   // A provider that has left the network and returns starts with its first threshold again.
   const own = known && known.baseThreshold > 0 ? known.threshold : firstThreshold(base, environment, agent);
   // Both environments share the vault: the one with the higher threshold decides (MKT-20).
   const threshold = Math.max(own, others.find((row) => row.network === name)?.threshold ?? 0);
-  const split = { wallet, threshold, scheduled: changeOf(first) };
+  const split = { wallet, threshold, scheduled: toWalletChange(first) };
   // A wallet that was changed from outside is changed back only within the daily limit (MKT-24).
   const returning = asking.some(({ reason }) => reason === OTHER_WALLET);
-  if (returning && !mayAsk(agent, deps.clock.now())) return null;
-  const forbidden = forbiddenBy(agent, asked, [...production, ...others]);
-  const tools = { chain, signer: signerOn(env, "registrar", name) };
+  if (returning && !mayChangeWallet(agent, deps.clock.now())) return null;
+  const forbidden = findRefusalReason(agent, asked, [...production, ...others]);
+  const tools = { chain, signer: createSigner(env, "registrar", name) };
   const driven: Driven =
     forbidden === null
       ? await driveSplit(tools, name, did, split, until)
       : { state: "failed", reason: forbidden, txHash: null };
   if (returning && driven.txHash !== null && driven.txHash !== first.registrationTx)
-    await commit(db, [noteAsk(db, agent, deps.clock.now())]);
+    await commit(db, [recordWalletChange(db, agent, deps.clock.now())]);
   if (driven.state === "waiting") {
-    await noteWaiting(deps, job, split, driven);
+    await recordWaiting(deps, job, split, driven);
     return null;
   }
   return settleMarkets(deps, job, { driven, split, base });
 }
 
 /** Refusals that arose while the market waited; its `reason` reports them. */
-function forbiddenBy(
+function findRefusalReason(
   agent: Pick<AgentRow, "status">,
   asked: MarketRow,
   production: Parameters<typeof holdsOtherWallet>[1],
@@ -86,7 +86,7 @@ export const resumeProvisioning: EachJob = {
   name: "resume_market_provisioning",
   find: async ({ db, clock }, after, limit) => {
     const { stalled } = await readBatch(db, {
-      stalled: findStalledMarkets(db, clock.now() - MINUTE_MS, after ?? FIRST, limit),
+      stalled: findStalledMarkets(db, clock.now() - MINUTE_MS, after ?? BEFORE_FIRST_DUE, limit),
     });
     return stalled;
   },
@@ -103,7 +103,7 @@ export const applyWalletChanges: EachJob = {
   kind: "each",
   name: "apply_wallet_changes",
   find: async ({ db }, after, limit) => {
-    const { due } = await readBatch(db, { due: findDueChanges(db, Date.now(), after ?? FIRST, limit) });
+    const { due } = await readBatch(db, { due: findDueChanges(db, Date.now(), after ?? BEFORE_FIRST_DUE, limit) });
     return due;
   },
   record: resumeProvisioning.record,

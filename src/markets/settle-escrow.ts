@@ -2,14 +2,14 @@
 // edition of the contract (MKT-22); otherwise only its wallet and contract threshold follow.
 import { recordEscrowChange } from "../agents/rate.ts";
 import type { ProviderOnChain } from "../chain/gateway.ts";
-import { networkNamed } from "../chain/networks.ts";
+import { requireNetwork } from "../chain/networks.ts";
 import type { Deps } from "../context.ts";
 import type { Statement } from "../db/batch.ts";
 import type { MarketRow } from "../db/tables/agents.ts";
 import type { EscrowRow, LedgerLine } from "../db/tables/money.ts";
-import { hasTurned } from "../escrow/changes.ts";
+import { hasStateChanged } from "../escrow/changes.ts";
 import { escrowStateAt } from "../escrow/states.ts";
-import { linkThresholds, moveVault, putEscrow, restoreThreshold, whileNewest } from "../escrow/store.ts";
+import { linkThresholds, moveVault, newestLineUnchanged, putEscrow, restoreThreshold } from "../escrow/store.ts";
 import { firstThreshold } from "../escrow/threshold.ts";
 import type { AgentWithPrincipal } from "../identity/store.ts";
 
@@ -26,7 +26,7 @@ export type EscrowFacts = {
 };
 
 export const presentEdition = ({ config }: Pick<Deps, "config">, network: string): string =>
-  networkNamed(config.networks, network).settlement_contract.toLowerCase();
+  requireNetwork(config.networks, network).settlement_contract.toLowerCase();
 
 /** The contract's answer; `base` is the threshold of an unrated provider. */
 export type VaultOnChain = { readonly onChain: ProviderOnChain; readonly wallet: string; readonly base: number };
@@ -35,7 +35,7 @@ export type VaultOnChain = { readonly onChain: ProviderOnChain; readonly wallet:
  * The escrow's row when its first market opens. An existing row of the same vault is not overwritten from a read that may be outdated: its
  * balance follows settlements and its threshold the rating, so only its wallet and contract threshold are written here.
  */
-export function escrowAfter(
+export function deriveEscrow(
   { config }: Deps,
   job: Job,
   { found, escrows, newestLine }: EscrowFacts,
@@ -43,9 +43,9 @@ export function escrowAfter(
   now: number,
 ): EscrowRow | null {
   if (!found) return null;
-  const known = onNetwork(escrows, job);
+  const known = findOnNetwork(escrows, job);
   const chainThreshold = Number(onChain.threshold);
-  const { currency } = networkNamed(config.networks, job.network);
+  const { currency } = requireNetwork(config.networks, job.network);
   const contract = presentEdition({ config }, job.network);
   const { vault } = onChain;
   const threshold = firstThreshold(base, job.environment, found.agent);
@@ -82,37 +82,33 @@ export function escrowAfter(
 }
 
 /** Writes the row, and what both environments know of each other. If another vault brought another state, that is reported. */
-export function escrowStatements(
-  deps: Deps,
-  job: Job,
-  facts: EscrowFacts,
-  escrow: EscrowRow,
-  now: number,
-): Statement[] {
+export function writeEscrow(deps: Deps, job: Job, facts: EscrowFacts, escrow: EscrowRow, now: number): Statement[] {
   const { db } = deps;
   const { operationalWallet, chainThreshold, vault } = escrow;
-  const known = onNetwork(facts.escrows, job);
-  const other = onNetwork(facts.otherEscrows, job);
+  const known = findOnNetwork(facts.escrows, job);
+  const other = findOnNetwork(facts.otherEscrows, job);
   // An escrow that is still in an earlier edition's vault has its own split there.
   const follows = other?.vault === vault ? [putEscrow(db, { ...other, operationalWallet, chainThreshold })] : [];
   return [
     // An escrow that is opened from an older line would miss amounts that were booked meanwhile.
-    ...(known?.vault === vault ? [] : [whileNewest(db, { ...job, contract: escrow.contract }, facts.newestLine)]),
+    ...(known?.vault === vault
+      ? []
+      : [newestLineUnchanged(db, { ...job, contract: escrow.contract }, facts.newestLine)]),
     ...(known && known.vault !== vault ? moveVault(db, known, escrow) : [putEscrow(db, escrow)]),
     ...follows,
-    ...(known && hasLeft(known, escrow) ? restoreThreshold(db, known, escrow) : []),
+    ...(known && hasReturned(known, escrow) ? restoreThreshold(db, known, escrow) : []),
     ...(other ? [linkThresholds(db, escrow)] : []),
     ...(known && (known.vault !== vault || known.state !== escrow.state)
-      ? stateMoved(deps, job, facts, [known, escrow], now)
+      ? recordStateMove(deps, job, facts, [known, escrow], now)
       : []),
   ];
 }
 
 /** True if the provider had left the network, which removed its threshold, and now returns (MKT-30). */
-const hasLeft = (known: EscrowRow, after: EscrowRow): boolean =>
+const hasReturned = (known: EscrowRow, after: EscrowRow): boolean =>
   known.vault === after.vault && known.baseThreshold === 0 && after.baseThreshold > 0;
 
-function stateMoved(
+function recordStateMove(
   deps: Deps,
   { environment }: Job,
   { found, markets, escrows }: EscrowFacts,
@@ -125,11 +121,11 @@ function stateMoved(
     deps.db,
     deps,
     { ...found, markets, escrows: held },
-    hasTurned({ before, after }),
+    hasStateChanged({ before, after }),
     null,
     now,
   );
 }
 
-const onNetwork = (rows: readonly EscrowRow[], { network }: Job): EscrowRow | undefined =>
+const findOnNetwork = (rows: readonly EscrowRow[], { network }: Job): EscrowRow | undefined =>
   rows.find((row) => row.network === network);

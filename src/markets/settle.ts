@@ -2,8 +2,8 @@
 
 import { toMarketView } from "../agents/views.ts";
 import type { SplitOnChain, WalletChange } from "../chain/gateway.ts";
-import { type Driven, recordSplit, type Split, splitKey } from "../chain/split.ts";
-import { doubtOperation } from "../chain/store.ts";
+import { type Driven, recordSplit, type Split, toSplitKey } from "../chain/split.ts";
+import { recheckOperation } from "../chain/store.ts";
 import { commitAll } from "../commit.ts";
 import type { Deps } from "../context.ts";
 import { retryConflicts } from "../core/retry.ts";
@@ -11,22 +11,22 @@ import { isFinal, OTHER_ENVIRONMENT } from "../core/vocabulary.ts";
 import { commit, type ReadResults, readBatch, type Statement } from "../db/batch.ts";
 import type { MarketRow } from "../db/tables/agents.ts";
 import type { EscrowRow } from "../db/tables/money.ts";
-import { findNewestLine, movedStates } from "../escrow/store.ts";
-import { certificateIn } from "../identity/aid.ts";
+import { findNewestLine, toMovedStates } from "../escrow/store.ts";
+import { parseCertificate } from "../identity/aid.ts";
 import { findEscrows, findMarkets, findNewestVersion, findPublicAgent } from "../identity/store.ts";
 import { raiseAlert } from "../journal/alerts.ts";
 import { recordEvent } from "../journal/events.ts";
-import { documentChange } from "./document.ts";
-import { escrowAfter, escrowStatements, presentEdition } from "./settle-escrow.ts";
-import { findOwner, noteRegistration, refusePromoted, updateMarket } from "./store.ts";
+import { signMarketChange } from "./document.ts";
+import { deriveEscrow, presentEdition, writeEscrow } from "./settle-escrow.ts";
+import { findOwner, recordRegistration, refusePromoted, updateMarket } from "./store.ts";
 import { recordWalletNews, type WalletFacts } from "./wallet-notices.ts";
 import {
   askedWallet,
   holdsOtherWallet,
-  isStrange,
   NO_CHANGE,
   OTHER_WALLET,
   pendingChange,
+  wasNeverProviders,
   withAsked,
 } from "./wallets.ts";
 
@@ -40,7 +40,7 @@ export type Provisioned = {
 };
 
 /** The chain has decided nothing yet: the markets wait with a reason. An empty gas account raises an alert (MKT-7). */
-export async function noteWaiting(
+export async function recordWaiting(
   { db }: Pick<Deps, "db">,
   job: Provisioning,
   split: Split,
@@ -49,13 +49,13 @@ export async function noteWaiting(
   const { network, did } = job;
   const { reason, txHash } = driven;
   await commit(db, [
-    noteRegistration(db, job, { registrationTx: txHash, reason: reason === "mining" ? null : reason }),
+    recordRegistration(db, job, { registrationTx: txHash, reason: reason === "mining" ? null : reason }),
     recordSplit(db, network, did, split, driven, Date.now()),
-    ...(reason === "insufficient_gas" ? [raiseAlert(db, lowGas(network))] : []),
+    ...(reason === "insufficient_gas" ? [raiseAlert(db, lowGasAlert(network))] : []),
   ]);
 }
 
-const lowGas = (network: string) => ({
+const lowGasAlert = (network: string) => ({
   kind: "low_gas" as const,
   subject: `registrar on ${network}`,
   message: "The registrar's account cannot pay for its transactions: markets wait in PROVISIONING.",
@@ -86,7 +86,7 @@ async function settleOnce(deps: Deps, job: Provisioning, result: Provisioned): P
   const waiting = markets.filter((row) => row.network === network && askedWallet(row) === result.split.wallet);
   if (!found) return markets;
   if (waiting.length === 0) {
-    await doubtAnswer(deps, job, result, [...markets, ...otherMarkets]);
+    await recheckAnswer(deps, job, result, [...markets, ...otherMarkets]);
     return markets;
   }
   // A production market opened while a sandbox key's transaction waited: its wallet has to be written to the contract again (MKT-9).
@@ -95,49 +95,54 @@ async function settleOnce(deps: Deps, job: Provisioning, result: Provisioned): P
     result.driven.state === "done" &&
     holdsOtherWallet(waiting.map(withAsked), otherMarkets);
   const final = isFinal(found.agent.status);
-  const waits = final || overtaken ? null : waitingChange(result, network, [...facts.escrows, ...facts.otherEscrows]);
+  const waits =
+    final || overtaken ? null : findWaitingChange(result, network, [...facts.escrows, ...facts.otherEscrows]);
   if (waits) return keepWaiting(deps, job, facts, { ...result, waits, waiting });
-  const said = judge(result, final, overtaken);
+  const said = judgeAnswer(result, final, overtaken);
   const again = overtaken ? otherMarkets.filter((row) => row.network === network && row.status === "ACTIVE") : [];
   const now = deps.clock.now();
   const settling: Settling = { ...result, said, waiting, again };
-  const moves = movesOf(facts, job, settling, now);
+  const moves = decideMarketMoves(facts, job, settling, now);
   await commitAll(deps, [
     ...(environment === found.agent.environment ? [] : [refusePromoted(db, found.agent)]),
-    recordSplit(db, network, did, { ...result.split, wallet: heldBy(result) }, result.driven, Date.now()),
-    ...("failed" in said && said.failed === "cancelled" ? [raiseAlert(db, cancelledChange(job))] : []),
-    ...(await settlement(deps, job, facts, settling, moves, now)),
+    recordSplit(db, network, did, { ...result.split, wallet: walletHeldBy(result) }, result.driven, Date.now()),
+    ...("failed" in said && said.failed === "cancelled" ? [raiseAlert(db, cancelledChangeAlert(job))] : []),
+    ...(await settleStatements(deps, job, facts, settling, moves, now)),
     ...("failed" in said
       ? []
-      : recordWalletNews(deps, job, ofBoth(facts), { ...said.onChain, wallet: said.onChain.operationalWallet })),
+      : recordWalletNews(deps, job, toWalletFacts(facts), { ...said.onChain, wallet: said.onChain.operationalWallet })),
   ]);
   if (again.length > 0)
     await deps.env.CHAIN_QUEUE.send({ kind: "provision_market", did, environment: "production", network });
-  return movedRows(markets, moves);
+  return applyMoves(markets, moves);
 }
 
 /** The rows that the wallet notices compare: the contract has one wallet for both environments, and the job's environment comes first. */
-const ofBoth = ({ account, markets, otherMarkets, escrows, otherEscrows }: Facts): WalletFacts => ({
+const toWalletFacts = ({ account, markets, otherMarkets, escrows, otherEscrows }: Facts): WalletFacts => ({
   account,
   markets: [...markets, ...otherMarkets],
   escrows: [...escrows, ...otherEscrows],
 });
 
 /** The scheduled change, if the contract still has a wallet that was never the provider's (MKT-31). */
-function waitingChange({ driven }: Provisioned, network: string, escrows: readonly EscrowRow[]): WalletChange | null {
+function findWaitingChange(
+  { driven }: Provisioned,
+  network: string,
+  escrows: readonly EscrowRow[],
+): WalletChange | null {
   if (driven.state !== "done") return null;
   const { operationalWallet, scheduled } = driven.onChain;
-  return isStrange(operationalWallet, network, escrows) ? scheduled : null;
+  return wasNeverProviders(operationalWallet, network, escrows) ? scheduled : null;
 }
 
-type Kept = Provisioned & { readonly waits: WalletChange; readonly waiting: readonly MarketRow[] };
+type WaitingResult = Provisioned & { readonly waits: WalletChange; readonly waiting: readonly MarketRow[] };
 
 /** No buyer is sent to such a wallet: the markets wait for the wallet that they ask for, and the escrow keeps the provider's. */
 async function keepWaiting(
   deps: Deps,
   job: Provisioning,
   facts: Facts,
-  { driven: { txHash }, split, waits, waiting }: Kept,
+  { driven: { txHash }, split, waits, waiting }: WaitingResult,
 ): Promise<MarketRow[]> {
   const { db } = deps;
   const { found, markets } = facts;
@@ -156,57 +161,57 @@ async function keepWaiting(
     ...(found && job.environment !== found.agent.environment ? [refusePromoted(db, found.agent)] : []),
     recordSplit(db, job.network, job.did, split, { state: "waiting", reason: "mining", txHash }, Date.now()),
     ...moves.flatMap(({ before, after }) => updateMarket(db, before, after)),
-    ...(await documented(deps, job, facts, moves, null, now)),
-    ...recordWalletNews(deps, job, ofBoth(facts), { wallet: null, scheduled: waits }),
+    ...(await signMovedMarkets(deps, job, facts, moves, null, now)),
+    ...recordWalletNews(deps, job, toWalletFacts(facts), { wallet: null, scheduled: waits }),
   ]);
-  return movedRows(markets, moves);
+  return applyMoves(markets, moves);
 }
 
 /** The wallet that the contract has: the requested one, unless that still waits for the delay. */
-const heldBy = ({ driven, split }: Provisioned): string =>
+const walletHeldBy = ({ driven, split }: Provisioned): string =>
   driven.state === "done" ? (driven.onChain.operationalWallet ?? split.wallet) : split.wallet;
 
-const cancelledChange = ({ did, network }: Provisioning) => ({
+const cancelledChangeAlert = ({ did, network }: Provisioning) => ({
   kind: "operational_wallet" as const,
   subject: `${did} on ${network}`,
   message: "A scheduled change of the operational wallet was cancelled on-chain; the market keeps its wallet.",
 });
 
 /** No market waits for the wallet any more, but the contract may have it: unless the open markets have it too, it is checked again. */
-async function doubtAnswer(
+async function recheckAnswer(
   { db }: Deps,
   { network, did }: Provisioning,
   result: Provisioned,
   rows: readonly MarketRow[],
 ): Promise<void> {
   const open = rows.filter((row) => row.network === network && row.status === "ACTIVE");
-  const held = heldBy(result);
+  const held = walletHeldBy(result);
   if (result.driven.state === "done" && open.every((row) => row.operationalWallet === held)) return;
-  await commit(db, [doubtOperation(db, splitKey(network, did), Date.now())]);
+  await commit(db, [recheckOperation(db, toSplitKey(network, did), Date.now())]);
 }
 
-type Said = { readonly failed: string } | { readonly onChain: SplitOnChain; readonly txHash: string | null };
+type ChainAnswer = { readonly failed: string } | { readonly onChain: SplitOnChain; readonly txHash: string | null };
 
-function judge({ driven }: Provisioned, final: boolean, overtaken: boolean): Said {
+function judgeAnswer({ driven }: Provisioned, final: boolean, overtaken: boolean): ChainAnswer {
   if (final) return { failed: "agent_status_not_mutable" };
   if (overtaken) return { failed: "environment_mismatch" };
   return driven.state === "failed" ? { failed: driven.reason } : { onChain: driven.onChain, txHash: driven.txHash };
 }
 
 type Settling = Pick<Provisioned, "split" | "base"> & {
-  readonly said: Said;
+  readonly said: ChainAnswer;
   readonly waiting: readonly MarketRow[];
   readonly again: readonly MarketRow[];
 };
 
-function movesOf(facts: Facts, job: Provisioning, settling: Settling, now: number): MarketMove[] {
+function decideMarketMoves(facts: Facts, job: Provisioning, settling: Settling, now: number): MarketMove[] {
   const { said, waiting, again } = settling;
   const known = facts.escrows.find((row) => row.network === job.network);
   return [
     ...waiting
-      .map((row): MarketMove => ({ before: row, after: settledRow(row, said, known, now) }))
+      .map((row): MarketMove => ({ before: row, after: settleRow(row, said, known, now) }))
       .filter(({ before, after }) => before.status !== after.status || !sameChange(before, after)),
-    ...following(facts, job, said, waiting, now),
+    ...followSplit(facts, job, said, waiting, now),
     ...again.map((row): MarketMove => ({ before: row, after: { ...row, status: "PROVISIONING", updatedAt: now } })),
   ];
 }
@@ -218,10 +223,10 @@ const sameChange = (a: MarketRow, b: MarketRow): boolean =>
   a.pendingUntil === b.pendingUntil &&
   a.pendingNonce === b.pendingNonce;
 
-const movedRows = (rows: readonly MarketRow[], moves: readonly MarketMove[]): MarketRow[] =>
+const applyMoves = (rows: readonly MarketRow[], moves: readonly MarketMove[]): MarketRow[] =>
   rows.map((row) => moves.find(({ before }) => before === row)?.after ?? row);
 
-async function settlement(
+async function settleStatements(
   deps: Deps,
   job: Provisioning,
   facts: Facts,
@@ -233,21 +238,21 @@ async function settlement(
   const escrow =
     "failed" in said
       ? null
-      : escrowAfter(deps, job, facts, { ...said, wallet: said.onChain.operationalWallet ?? split.wallet, base }, now);
+      : deriveEscrow(deps, job, facts, { ...said, wallet: said.onChain.operationalWallet ?? split.wallet, base }, now);
   const settled = moves.filter(({ before }) => waiting.includes(before));
   return [
     ...moves.flatMap(({ before, after }) => updateMarket(db, before, after)),
-    ...(escrow ? escrowStatements(deps, job, facts, escrow, now) : []),
-    ...(await documented(deps, job, facts, moves, escrow, now)),
-    ...(escrow ? provisionedEvents(deps, job, facts, settled, now) : []),
+    ...(escrow ? writeEscrow(deps, job, facts, escrow, now) : []),
+    ...(await signMovedMarkets(deps, job, facts, moves, escrow, now)),
+    ...(escrow ? recordProvisionedEvents(deps, job, facts, settled, now) : []),
   ];
 }
 
 /** The contract has one split, so open markets of both environments follow it (MKT-9). */
-const following = (
+const followSplit = (
   { markets, otherMarkets }: Facts,
   { network }: Provisioning,
-  said: Said,
+  said: ChainAnswer,
   waiting: readonly MarketRow[],
   now: number,
 ): MarketMove[] => {
@@ -263,7 +268,7 @@ const following = (
 };
 
 /** Makes a new document if the ACTIVE markets of the agent's own environment have changed. */
-async function documented(
+async function signMovedMarkets(
   deps: Deps,
   { environment, network }: Provisioning,
   facts: Facts,
@@ -279,7 +284,7 @@ async function documented(
       before.environment === found.agent.environment && (before.status === "ACTIVE" || after.status === "ACTIVE"),
   );
   if (!changed) return [];
-  const after = movedRows(own ? markets : otherMarkets, moves);
+  const after = applyMoves(own ? markets : otherMarkets, moves);
   const opened =
     own &&
     escrow &&
@@ -287,12 +292,12 @@ async function documented(
       ? [escrow]
       : [];
   const held = escrow ? [...escrows.filter((row) => row.network !== network), escrow] : escrows;
-  const certificate = newest && certificateIn(newest.content);
+  const certificate = newest && parseCertificate(newest.content);
   const source = { ...found, certificate, markets: after, escrows: own ? held : otherEscrows };
-  return documentChange(deps, source, now, movedStates(opened));
+  return signMarketChange(deps, source, now, toMovedStates(opened));
 }
 
-function provisionedEvents(
+function recordProvisionedEvents(
   { db, config }: Deps,
   { did, environment }: Provisioning,
   { found }: Facts,
@@ -309,7 +314,7 @@ function provisionedEvents(
 }
 
 /** If a new wallet is refused, an open market continues with the wallet that the contract has (MKT-12). */
-function settledRow(row: MarketRow, said: Said, known: EscrowRow | undefined, now: number): MarketRow {
+function settleRow(row: MarketRow, said: ChainAnswer, known: EscrowRow | undefined, now: number): MarketRow {
   if ("failed" in said) {
     const { failed: reason } = said;
     // A change back to the provider's wallet is scheduled again, so the market keeps waiting.

@@ -5,12 +5,12 @@ import type { Environment } from "../core/vocabulary.ts";
 import { type Database, guard, mustChange, type Read, readAll, type Statement } from "../db/batch.ts";
 import { type AgentRow, agentMarkets, type MarketRow } from "../db/tables/agents.ts";
 import { environmentOf } from "../identity/store.ts";
-import { type Account, findAddressee } from "../journal/notice-store.ts";
+import { findAddressee, type NoticeAccount } from "../journal/notice-store.ts";
 import { EVERYWHERE, marketCode, REGIONS } from "./jurisdictions.ts";
 import { OTHER_WALLET } from "./wallets.ts";
 
 type MarketKey = Pick<MarketRow, "did" | "environment" | "market" | "network">;
-const keyed = ({ did, environment, market, network }: MarketKey) =>
+const isMarket = ({ did, environment, market, network }: MarketKey) =>
   and(
     eq(agentMarkets.did, did),
     eq(agentMarkets.environment, environment),
@@ -18,7 +18,7 @@ const keyed = ({ did, environment, market, network }: MarketKey) =>
     eq(agentMarkets.network, network),
   );
 
-export const findOwner = (db: Database, did: string): Read<Account | null> =>
+export const findOwner = (db: Database, did: string): Read<NoticeAccount | null> =>
   findAddressee(db, sql<string>`(select platform_id from agents where did = ${did})`);
 
 export const listMarketRows = (
@@ -138,7 +138,7 @@ export const updateMarket = (db: Database, before: MarketRow, after: MarketRow):
       .set({ ...after, sole: sql`sole` })
       .where(
         and(
-          keyed(before),
+          isMarket(before),
           eq(agentMarkets.status, before.status),
           eq(agentMarkets.operationalWallet, before.operationalWallet),
           sql`${agentMarkets.pendingWallet} is ${before.pendingWallet}`,
@@ -147,7 +147,7 @@ export const updateMarket = (db: Database, before: MarketRow, after: MarketRow):
   );
 
 /** Records the transaction for which the waiting markets of a network wait, if there is one, and the reason. */
-export const noteRegistration = (
+export const recordRegistration = (
   db: Database,
   { did, environment, network }: Omit<MarketKey, "market">,
   { registrationTx, reason }: Pick<MarketRow, "registrationTx" | "reason">,
@@ -169,7 +169,7 @@ export const noteRegistration = (
 
 /** Refused if the status has changed meanwhile: removing a market whose transaction waits takes further steps. */
 export const deleteMarket = (db: Database, row: MarketRow): Statement[] =>
-  mustChange(db, db.delete(agentMarkets).where(and(keyed(row), eq(agentMarkets.status, row.status))));
+  mustChange(db, db.delete(agentMarkets).where(and(isMarket(row), eq(agentMarkets.status, row.status))));
 
 /** Deletes all markets of an agent in an environment that it leaves. */
 export const dropMarkets = (db: Database, { did, environment }: Pick<MarketRow, "did" | "environment">): Statement =>

@@ -26,7 +26,7 @@ export const putTrials = (db: Database, before: MainnetTrials | null, after: Mai
 const TOGETHER = { platformId: "" } as const;
 export const findTogether = (db: Database): Read<MainnetTrials | null> => findTrials(db, TOGETHER);
 
-const inLastDay = (now: number): SQL =>
+const countInLastDay = (now: number): SQL =>
   sql`(select count(*) from json_each(${mainnetTrials.asks}) where value > ${now - DAY_MS})`;
 
 type Further = { readonly further: number; readonly now: number };
@@ -44,12 +44,12 @@ export function countTogether(db: Database, { further, now }: Further, most: num
       .onConflictDoUpdate({
         target: mainnetTrials.platformId,
         set: { asks, total: sql`${mainnetTrials.total} + ${further}` },
-        setWhere: sql`${inLastDay(now)} + ${further} <= ${most}`,
+        setWhere: sql`${countInLastDay(now)} + ${further} <= ${most}`,
       }),
   );
 }
 
 /** After `countTogether` in the same batch: true if this call made the count reach `from`. */
-export const hasReached = (from: number, { further, now }: Further): Condition =>
+export const hasJustReached = (from: number, { further, now }: Further): Condition =>
   sql`exists (select 1 from ${mainnetTrials} where platform_id = ${TOGETHER.platformId}
-    and ${inLastDay(now)} between ${from} and ${from + further - 1})`;
+    and ${countInLastDay(now)} between ${from} and ${from + further - 1})`;

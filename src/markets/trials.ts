@@ -3,24 +3,27 @@
 import type { ManagementCall, ManagementCaller } from "../call.ts";
 import { findNetwork } from "../chain/networks.ts";
 import type { Config } from "../context.ts";
-import { withFurther } from "../core/daily.ts";
+import { addDailyRequests } from "../core/daily.ts";
 import { ServiceError } from "../core/errors.ts";
 import { DAY_MS, SECOND_MS, TOGETHER_ALERT_PERCENT } from "../core/limits.ts";
-import { present, type ReadResults, type Statement } from "../db/batch.ts";
+import { dropAbsentReads, type ReadResults, type Statement } from "../db/batch.ts";
 import type { MarketRow } from "../db/tables/agents.ts";
 import { type Alert, raiseAlert } from "../journal/alerts.ts";
 import type { MarketInput } from "./agent-schema.ts";
-import { countTogether, findTogether, findTrials, hasReached, putTrials } from "./trial-store.ts";
+import { countTogether, findTogether, findTrials, hasJustReached, putTrials } from "./trial-store.ts";
 
 const isMainnet = ({ networks }: Config, name: string): boolean => findNetwork(networks, name)?.kind === "mainnet";
 
 /** Reads the registrations of the account and of all accounts together, only for a sandbox call that names a mainnet. */
 export function trialReads({ db, tenant, deps, environment }: ManagementCall, { markets }: MarketInput) {
   const counts = environment === "sandbox" && markets.some(({ network }) => isMainnet(deps.config, network));
-  return present({ trials: counts ? findTrials(db, tenant) : null, together: counts ? findTogether(db) : null });
+  return dropAbsentReads({
+    trials: counts ? findTrials(db, tenant) : null,
+    together: counts ? findTogether(db) : null,
+  });
 }
 
-type Known = ReadResults<ReturnType<typeof trialReads>> & {
+type TrialFacts = ReadResults<ReturnType<typeof trialReads>> & {
   readonly caller: Pick<ManagementCaller, "platformStatus">;
   /** The markets for which the call asks the chain. */
   readonly wanted: readonly MarketRow[];
@@ -32,7 +35,7 @@ type Known = ReadResults<ReturnType<typeof trialReads>> & {
  * Counts new registrations.
  * @throws ServiceError `rate_limited` when they are too many
  */
-export function countTrials(call: ManagementCall, platformId: string, found: Known): Statement[] {
+export function countTrials(call: ManagementCall, platformId: string, found: TrialFacts): Statement[] {
   const { config, clock } = call.deps;
   if (call.environment !== "sandbox") return [];
   const networks = new Set(found.wanted.map(({ network }) => network).filter((name) => isMainnet(config, name)));
@@ -40,12 +43,17 @@ export function countTrials(call: ManagementCall, platformId: string, found: Kno
   const further = networks.size;
   if (further === 0) return [];
   const counting = { further, now: clock.now() };
-  return [...ofAccount(call, platformId, found, counting), ...ofAll(call, found, counting)];
+  return [...countForAccount(call, platformId, found, counting), ...countForAllAccounts(call, found, counting)];
 }
 
 type Counting = { readonly further: number; readonly now: number };
 
-function ofAccount({ db, deps }: ManagementCall, platformId: string, found: Known, { further, now }: Counting) {
+function countForAccount(
+  { db, deps }: ManagementCall,
+  platformId: string,
+  found: TrialFacts,
+  { further, now }: Counting,
+) {
   const { aDay, inAll } = deps.config.sandboxMainnet;
   const trials = found.trials ?? null;
   const total = (trials?.total ?? 0) + further;
@@ -55,22 +63,29 @@ function ofAccount({ db, deps }: ManagementCall, platformId: string, found: Know
     throw new ServiceError("rate_limited", { message, headers: { "Retry-After": String(DAY_MS / SECOND_MS) } });
   }
   const message = `An account can register at most ${aDay} providers a day on mainnets from the sandbox.`;
-  const asks = withFurther(trials?.asks ?? null, further, now, { most: aDay, message });
+  const asks = addDailyRequests(trials?.asks ?? null, further, now, { most: aDay, message });
   return putTrials(db, trials, { platformId, asks, total });
 }
 
 /** Unaccredited accounts cost nothing to open, so they share one limit. */
-function ofAll({ db, deps }: ManagementCall, { caller, together }: Known, counting: Counting): Statement[] {
+function countForAllAccounts(
+  { db, deps }: ManagementCall,
+  { caller, together }: TrialFacts,
+  counting: Counting,
+): Statement[] {
   if (caller.platformStatus === "ACCREDITED") return [];
   const most = deps.config.sandboxMainnet.togetherADay;
   const { further, now } = counting;
   const message = `Accounts that are not accredited can together register at most ${most} providers a day on mainnets from the sandbox.`;
-  withFurther(together?.asks ?? null, further, now, { most, message, detail: { bound: "all_accounts" } });
+  addDailyRequests(together?.asks ?? null, further, now, { most, message, detail: { bound: "all_accounts" } });
   const from = Math.ceil((most * TOGETHER_ALERT_PERCENT) / 100);
-  return [...countTogether(db, counting, most), raiseAlert(db, crowded(from, most), now, hasReached(from, counting))];
+  return [
+    ...countTogether(db, counting, most),
+    raiseAlert(db, registrationsAlert(from, most), now, hasJustReached(from, counting)),
+  ];
 }
 
-const crowded = (from: number, most: number): Alert => ({
+const registrationsAlert = (from: number, most: number): Alert => ({
   kind: "sandbox_registrations",
   subject: "all accounts that are not accredited",
   message: `${from} providers were registered on mainnets from sandboxes within 24 hours. From ${most} on, registrations are refused.`,

@@ -7,14 +7,14 @@ import type { Statement } from "../db/batch.ts";
 import type { MarketRow } from "../db/tables/agents.ts";
 import type { EscrowRow } from "../db/tables/money.ts";
 import { type Changes, recordActivity } from "../journal/activity.ts";
-import type { Account } from "../journal/notice-store.ts";
+import type { NoticeAccount } from "../journal/notice-store.ts";
 import { recordNotice } from "../journal/notices.ts";
 
 type Place = Pick<MarketRow, "did" | "environment" | "network">;
 
 /** The markets and escrows of both environments, as they were before the contract's answer is written. */
 export type WalletFacts = {
-  readonly account: Account | null;
+  readonly account: NoticeAccount | null;
   readonly markets: readonly MarketRow[];
   readonly escrows: readonly EscrowRow[];
 };
@@ -29,7 +29,7 @@ export function recordWalletNews(
   facts: WalletFacts,
   { wallet, scheduled }: WalletNews,
 ): Statement[] {
-  const previous = previousWallet(place, facts);
+  const previous = findPreviousWallet(place, facts);
   if (previous === null) return [];
   const isKnown = (change: WalletChange): boolean =>
     facts.markets.some(
@@ -54,13 +54,13 @@ export function recordStrangeWallet(
   facts: Omit<WalletFacts, "markets">,
   wallet: string,
 ): Statement[] {
-  const previous = previousWallet(place, facts);
+  const previous = findPreviousWallet(place, facts);
   return previous === null
     ? []
     : recordChange(deps, place, facts, { wallet, previous, effectiveAt: null, asked: false });
 }
 
-const previousWallet = ({ network }: Place, { escrows }: Pick<WalletFacts, "escrows">): string | null =>
+const findPreviousWallet = ({ network }: Place, { escrows }: Pick<WalletFacts, "escrows">): string | null =>
   escrows.find((row) => row.network === network)?.operationalWallet || null;
 
 type Change = {
@@ -85,7 +85,7 @@ function recordChange(
       action: "agent.wallet_changed",
       actor: { type: "system", id: change.asked ? "provision_market" : "watch_registrations" },
       subject: { type: "agent", id: did },
-      changes: changesOf(network, change),
+      changes: toChanges(network, change),
     }),
     recordNotice(db, account, now, {
       kind: "customer.wallet_changed",
@@ -95,7 +95,7 @@ function recordChange(
 }
 
 /** A scheduled wallet takes effect at an instant; until then `from` is paid. */
-const changesOf = (network: string, { wallet, previous, effectiveAt }: Change): Changes =>
+const toChanges = (network: string, { wallet, previous, effectiveAt }: Change): Changes =>
   effectiveAt === null
     ? { [`operational_wallet.${network}`]: { from: previous, to: wallet } }
     : {

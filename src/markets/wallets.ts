@@ -3,7 +3,7 @@ import type { WalletChange } from "../chain/gateway.ts";
 import type { Environment, MarketStatus } from "../core/vocabulary.ts";
 import type { MarketRow } from "../db/tables/agents.ts";
 import type { EscrowRow } from "../db/tables/money.ts";
-import { wasEver } from "../escrow/wallets.ts";
+import { wasEverRegistered } from "../escrow/wallets.ts";
 import type { Changes } from "../journal/activity.ts";
 
 export const sameMarket = (a: MarketRow, b: MarketRow): boolean => a.market === b.market && a.network === b.network;
@@ -18,7 +18,7 @@ export const pendingChange = ({ wallet, effectiveAt, nonce }: WalletChange): Pen
 });
 
 /** The change for which an open market waits (MKT-21). */
-export const changeOf = ({ pendingWallet, pendingUntil, pendingNonce }: MarketRow): WalletChange | null =>
+export const toWalletChange = ({ pendingWallet, pendingUntil, pendingNonce }: MarketRow): WalletChange | null =>
   pendingWallet === null || pendingUntil === null || pendingNonce === null
     ? null
     : { wallet: pendingWallet, effectiveAt: pendingUntil, nonce: pendingNonce };
@@ -48,7 +48,7 @@ export const holdsOtherWallet = (asked: readonly MarketRow[], production: readon
  * The wallet that the contract should have for these markets, of one network and both environments; null if none needs one. The last request
  * counts, and production before the sandbox (MKT-9).
  */
-export function wishedWallet(rows: readonly MarketRow[]): string | null {
+export function decideWallet(rows: readonly MarketRow[]): string | null {
   const ofState = (environment: Environment, status: MarketStatus) =>
     rows.find((row) => row.environment === environment && row.status === status)?.operationalWallet;
   return (
@@ -63,7 +63,7 @@ export function wishedWallet(rows: readonly MarketRow[]): string | null {
 /** The wallets that an edit changes, per network, for its activity entry. Null: no market there has a wallet or asks for one. */
 export function walletChanges(before: readonly MarketRow[], after: readonly MarketRow[]): Changes {
   const wished = (rows: readonly MarketRow[], network: string) =>
-    wishedWallet(rows.filter((row) => row.network === network).map(withAsked));
+    decideWallet(rows.filter((row) => row.network === network).map(withAsked));
   const networks = new Set([...before, ...after].map(({ network }) => network));
   return Object.fromEntries(
     [...networks]
@@ -74,7 +74,7 @@ export function walletChanges(before: readonly MarketRow[], after: readonly Mark
 }
 
 /** Networks on which the request names another wallet than the last request, or than the contract has. */
-export const otherWallets = (
+export const findChangedNetworks = (
   asked: readonly MarketRow[],
   markets: readonly MarketRow[],
   escrows: readonly Pick<EscrowRow, "network" | "operationalWallet">[],
@@ -84,17 +84,17 @@ export const otherWallets = (
     const known = row
       ? (askedWallet(row) ?? row.operationalWallet)
       : escrows.find((one) => one.network === network)?.operationalWallet.toLowerCase();
-    return known !== undefined && known !== "" && known !== walletOn(asked, network);
+    return known !== undefined && known !== "" && known !== findWalletOn(asked, network);
   });
 
 /** The reason of markets that wait while the contract has a wallet that none of them asks for (MKT-31). */
 export const OTHER_WALLET = "other_wallet";
 
 /** True if the contract's wallet was never the provider's, as far as its escrows on the network know. */
-export const isStrange = (wallet: string | null, network: string, escrows: readonly EscrowRow[]): boolean => {
+export const wasNeverProviders = (wallet: string | null, network: string, escrows: readonly EscrowRow[]): boolean => {
   const known = escrows.filter((row) => row.network === network);
-  return wallet !== null && known.length > 0 && !known.some((row) => wasEver(row, wallet));
+  return wallet !== null && known.length > 0 && !known.some((row) => wasEverRegistered(row, wallet));
 };
 
-export const walletOn = (rows: readonly MarketRow[], network: string): string =>
+export const findWalletOn = (rows: readonly MarketRow[], network: string): string =>
   rows.find((row) => row.network === network)?.operationalWallet ?? "";

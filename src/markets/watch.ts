@@ -2,14 +2,14 @@
 // undone a registration, or a wallet that is no longer wanted may have arrived. Then the markets wait again and leave the document, and the
 // queue repeats the operation.
 import type { ProviderOnChain } from "../chain/gateway.ts";
-import { didHash } from "../chain/hashes.ts";
-import { networkNamed } from "../chain/networks.ts";
-import { firstCheck, nextCheck } from "../chain/operations.ts";
-import { recordSplit, splitKey, splitPurpose } from "../chain/split.ts";
-import { findOperation, findUnchecked, noteCheck } from "../chain/store.ts";
+import { hashDid } from "../chain/hashes.ts";
+import { requireNetwork } from "../chain/networks.ts";
+import { firstCheckAt, nextCheckAfter } from "../chain/operations.ts";
+import { recordSplit, toSplitKey, toSplitPurpose } from "../chain/split.ts";
+import { findDueOperations, findOperation, noteCheck } from "../chain/store.ts";
 import { commitAll } from "../commit.ts";
 import type { Deps } from "../context.ts";
-import { FIRST } from "../core/due.ts";
+import { BEFORE_FIRST_DUE } from "../core/due.ts";
 import { SECOND_MS } from "../core/limits.ts";
 import { retryConflicts } from "../core/retry.ts";
 import { isFinal } from "../core/vocabulary.ts";
@@ -18,15 +18,15 @@ import type { MarketRow } from "../db/tables/agents.ts";
 import type { OperationRow } from "../db/tables/chain.ts";
 import { setChainThreshold } from "../escrow/store.ts";
 import { vaultThreshold } from "../escrow/threshold.ts";
-import { certificateIn } from "../identity/aid.ts";
+import { parseCertificate } from "../identity/aid.ts";
 import { findEscrows, findMarkets, findNewestVersion, findPublicAgent } from "../identity/store.ts";
 import type { EachJob } from "../jobs/job.ts";
 import { type Alert, raiseAlert } from "../journal/alerts.ts";
-import { signerOn } from "../objects/signers.ts";
-import { documentChange } from "./document.ts";
+import { createSigner } from "../objects/signers.ts";
+import { signMarketChange } from "./document.ts";
 import { findOwner, updateMarket } from "./store.ts";
 import { recordStrangeWallet } from "./wallet-notices.ts";
-import { askedWallet, isStrange, OTHER_WALLET, wishedWallet } from "./wallets.ts";
+import { askedWallet, decideWallet, OTHER_WALLET, wasNeverProviders } from "./wallets.ts";
 
 const KIND = "provider_split";
 const REORGANISED = "reorganised";
@@ -36,7 +36,9 @@ export const watchRegistrations: EachJob = {
   kind: "each",
   name: "watch_registrations",
   find: async ({ db }, after, limit) => {
-    const { due } = await readBatch(db, { due: findUnchecked(db, KIND, Date.now(), after ?? FIRST, limit) });
+    const { due } = await readBatch(db, {
+      due: findDueOperations(db, KIND, Date.now(), after ?? BEFORE_FIRST_DUE, limit),
+    });
     return due;
   },
   record: async (deps, id) => {
@@ -47,26 +49,26 @@ export const watchRegistrations: EachJob = {
 
 async function watchRegistration(deps: Deps, network: string, did: string): Promise<boolean> {
   const { db, chain } = deps;
-  const { operation } = await readBatch(db, { operation: findOperation(db, splitKey(network, did)) });
+  const { operation } = await readBatch(db, { operation: findOperation(db, toSplitKey(network, did)) });
   if (!operation || operation.nextCheckAt === null) return false;
   if (operation.status === "done") {
-    const read = await chain.readProvider(network, didHash(did));
+    const read = await chain.readProvider(network, hashDid(did));
     // A node that does not answer proves nothing: the next minute's run asks again.
     if (!read.ok) return false;
-    if (hasWanted(operation, read.value)) {
+    if (isAsWanted(operation, read.value)) {
       const checks = operation.checks + 1;
-      await commit(db, [noteCheck(db, operation, checks, nextCheck(checks, Date.now()))]);
+      await commit(db, [noteCheck(db, operation, checks, nextCheckAfter(checks, Date.now()))]);
       return true;
     }
   }
-  return retryConflicts(() => compare(deps, network, did));
+  return retryConflicts(() => compareWithContract(deps, network, did));
 }
 
-const hasWanted = ({ wanted }: OperationRow, { registered, operationalWallet, threshold }: ProviderOnChain): boolean =>
+const isAsWanted = ({ wanted }: OperationRow, { registered, operationalWallet, threshold }: ProviderOnChain): boolean =>
   registered && wanted["wallet"] === operationalWallet && threshold === BigInt(wanted["threshold"] ?? 0);
 
-const reads = ({ db }: Deps, network: string, did: string) => ({
-  operation: findOperation(db, splitKey(network, did)),
+const watchReads = ({ db }: Deps, network: string, did: string) => ({
+  operation: findOperation(db, toSplitKey(network, did)),
   found: findPublicAgent(db, did),
   newest: findNewestVersion(db, did),
   sandbox: findMarkets(db, did, "sandbox"),
@@ -75,48 +77,48 @@ const reads = ({ db }: Deps, network: string, did: string) => ({
   productionEscrows: findEscrows(db, did, "production"),
   account: findOwner(db, did),
 });
-type Facts = ReadResults<ReturnType<typeof reads>>;
+type Facts = ReadResults<ReturnType<typeof watchReads>>;
 
 /** Reads the rows before the chain: a change that the chain's answer does not include yet also changes the operation, and is a conflict. */
-async function compare(deps: Deps, network: string, did: string): Promise<boolean> {
-  const facts = await readBatch(deps.db, reads(deps, network, did));
+async function compareWithContract(deps: Deps, network: string, did: string): Promise<boolean> {
+  const facts = await readBatch(deps.db, watchReads(deps, network, did));
   const { operation } = facts;
   if (!operation || operation.nextCheckAt === null) return false;
-  const read = await deps.chain.readProvider(network, didHash(did));
+  const read = await deps.chain.readProvider(network, hashDid(did));
   if (!read.ok) return false;
   const onChain = read.value;
   const held = onChain.registered ? onChain.operationalWallet : null;
   const rows = [...facts.production, ...facts.sandbox].filter((row) => row.network === network);
   const asked = rows.filter((row) => askedWallet(row) !== null);
-  const wish = wishedWallet(rows);
+  const wish = decideWallet(rows);
   const arrived = asked.filter((row) => askedWallet(row) === held && (held === wish || row.status === "ACTIVE"));
   const lost = rows.filter(
     (row) => row.status === "ACTIVE" && row.operationalWallet !== held && (held === null || row.pendingWallet !== held),
   );
   if (arrived.length > 0) {
-    await checkLater(deps, operation);
+    await postponeCheck(deps, operation);
     await provisionAgain(deps, arrived);
   } else if (wish !== null && lost.length > 0) {
-    const strange = isStrange(held, network, [...facts.sandboxEscrows, ...facts.productionEscrows]);
+    const strange = wasNeverProviders(held, network, [...facts.sandboxEscrows, ...facts.productionEscrows]);
     const reorganised = !strange && (held === null || operation.status === "done");
-    await takeBack(deps, facts, operation, {
+    await makeMarketsWait(deps, facts, operation, {
       held,
       lost,
       wish,
       reason: strange ? OTHER_WALLET : reorganised ? REORGANISED : null,
     });
-  } else if (asked.some((row) => row.status === "PROVISIONING")) await checkLater(deps, operation);
-  else if (wish === null) await commit(deps.db, mustNote(deps, operation, null));
-  else await confirm(deps, facts, operation, onChain);
+  } else if (asked.some((row) => row.status === "PROVISIONING")) await postponeCheck(deps, operation);
+  else if (wish === null) await commit(deps.db, recordCheck(deps, operation, null));
+  else await confirmSplit(deps, facts, operation, onChain);
   return true;
 }
 
-const mustNote = ({ db }: Deps, operation: OperationRow, nextCheckAt: number | null): Statement[] =>
+const recordCheck = ({ db }: Deps, operation: OperationRow, nextCheckAt: number | null): Statement[] =>
   mustChange(db, noteCheck(db, operation, operation.checks, nextCheckAt));
 
 /** Waiting markets are driven by other jobs, so the check is postponed. */
-const checkLater = (deps: Deps, operation: OperationRow): Promise<void> =>
-  commit(deps.db, mustNote(deps, operation, firstCheck(Date.now())));
+const postponeCheck = (deps: Deps, operation: OperationRow): Promise<void> =>
+  commit(deps.db, recordCheck(deps, operation, firstCheckAt(Date.now())));
 
 async function provisionAgain({ env }: Deps, rows: readonly MarketRow[]): Promise<void> {
   const [first] = rows;
@@ -126,7 +128,7 @@ async function provisionAgain({ env }: Deps, rows: readonly MarketRow[]): Promis
     await env.CHAIN_QUEUE.send({ kind: "provision_market", did, environment, network });
 }
 
-type Lost = {
+type LostWallet = {
   /** The wallet that the contract has. */
   readonly held: string | null;
   readonly lost: readonly MarketRow[];
@@ -136,11 +138,11 @@ type Lost = {
 };
 
 /** Makes open markets wait if they name another wallet than the contract: they then ask for the wallet that is wanted now. */
-async function takeBack(
+async function makeMarketsWait(
   deps: Deps,
   facts: Facts,
   operation: OperationRow,
-  { held, lost, wish, reason }: Lost,
+  { held, lost, wish, reason }: LostWallet,
 ): Promise<void> {
   const { db } = deps;
   const { found, newest, sandbox, production, sandboxEscrows, productionEscrows, account } = facts;
@@ -156,16 +158,16 @@ async function takeBack(
   const own = environment === "sandbox" ? sandbox : production;
   const source = {
     ...found,
-    certificate: newest && certificateIn(newest.content),
+    certificate: newest && parseCertificate(newest.content),
     markets: own.map((row) => waiting.get(row) ?? row),
     escrows: environment === "sandbox" ? sandboxEscrows : productionEscrows,
   };
   const promised = lost.some((row) => row.environment === environment) && !isFinal(found.agent.status);
   await commitAll(deps, [
-    ...mustNote(deps, operation, firstCheck(Date.now())),
+    ...recordCheck(deps, operation, firstCheckAt(Date.now())),
     ...[...waiting].flatMap(([before, after]) => updateMarket(db, before, after)),
-    ...(promised ? await documentChange(deps, source, now) : []),
-    ...(reason === REORGANISED ? [raiseAlert(db, undone(deps, operation))] : []),
+    ...(promised ? await signMarketChange(deps, source, now) : []),
+    ...(reason === REORGANISED ? [raiseAlert(db, undoneAlert(deps, operation))] : []),
     ...(reason === OTHER_WALLET && held !== null
       ? recordStrangeWallet(
           deps,
@@ -179,7 +181,7 @@ async function takeBack(
 }
 
 /** The contract has the markets' wallet. Its threshold is recorded as it is, so that the job corrects a wrong one (MKT-20). */
-async function confirm(
+async function confirmSplit(
   deps: Deps,
   { sandboxEscrows, productionEscrows }: Facts,
   operation: OperationRow,
@@ -189,11 +191,11 @@ async function confirm(
   const { network, subject: did } = operation;
   if (operation.status !== "done") {
     // A waiting transaction would change the wallet later.
-    const left = await signerOn(env, "registrar", network).withdraw(
-      splitPurpose(did),
+    const left = await createSigner(env, "registrar", network).withdraw(
+      toSplitPurpose(did),
       Date.now() + WITHDRAWN_WITHIN_MS,
     );
-    if (!left.ok || left.value.state !== "clear") return checkLater(deps, operation);
+    if (!left.ok || left.value.state !== "clear") return postponeCheck(deps, operation);
   }
   const threshold = Number(onChain.threshold);
   const behind = [...sandboxEscrows, ...productionEscrows]
@@ -203,15 +205,15 @@ async function confirm(
   const split = { wallet: onChain.operationalWallet, threshold };
   const driven = { state: "done", onChain, txHash: null } as const;
   await commit(db, [
-    ...mustNote(deps, operation, null),
+    ...recordCheck(deps, operation, null),
     recordSplit(db, network, did, split, driven, Date.now()),
     ...(behind.length > 0 ? [setChainThreshold(db, { did, network }, threshold)] : []),
-    ...(gone ? [raiseAlert(db, undone(deps, operation))] : []),
+    ...(gone ? [raiseAlert(db, undoneAlert(deps, operation))] : []),
   ]);
 }
 
-const undone = ({ config }: Deps, { network, subject: did }: OperationRow): Alert => ({
+const undoneAlert = ({ config }: Deps, { network, subject: did }: OperationRow): Alert => ({
   kind: "chain_reorganised",
-  subject: `${did} on ${networkNamed(config.networks, network).network}`,
+  subject: `${did} on ${requireNetwork(config.networks, network).network}`,
   message: "A reorg undid the provider's registration or threshold; it is being repeated.",
 });

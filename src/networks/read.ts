@@ -1,8 +1,15 @@
 // Lists the networks for operators (CHN-32): one trip, another one if calls wait, and then one request to each node, all at once.
-import { askedPage, type OperatorCall } from "../call.ts";
-import { cancellationOf, expiryOf, isGuardians, type NameProvider, readySinceAt, wordsOfCall } from "../chain/acts.ts";
+import { type OperatorCall, readPage } from "../call.ts";
+import {
+  describeCall,
+  encodeCancellation,
+  expiryOf,
+  isCancellableByGuardian,
+  type NameProvider,
+  oldestUnexpiredAt,
+} from "../chain/acts.ts";
 import type { Hash } from "../chain/hashes.ts";
-import { liveFaultsOf, WEI_DECIMALS } from "../chain/live-faults.ts";
+import { findLiveFaults, WEI_DECIMALS } from "../chain/live-faults.ts";
 import {
   type EditionFacts,
   type NetworkFacts,
@@ -11,26 +18,26 @@ import {
   readNetworkFacts,
   type SignerAddresses,
 } from "../chain/network-facts.ts";
-import { amountOn, caip2Of, leastGasOf, type Network } from "../chain/networks.ts";
+import { formatTokenUnits, gasThresholdOf, type Network, toCaip2 } from "../chain/networks.ts";
 import { SIGNER_ROLES, SIGNERS, type SignerName, type SignerRole } from "../chain/roles.ts";
-import { closureOf, lagSeconds } from "../chain/standing.ts";
-import { type Followed, findFollowed } from "../chain/standing-store.ts";
+import { findClosure, lagSecondsOf } from "../chain/standing.ts";
+import { type Followed, findFollowedNetworks } from "../chain/standing-store.ts";
 import { toIso } from "../core/clock.ts";
 import { SCHEDULED_SHOWN_MAX } from "../core/limits.ts";
 import { formatAmount } from "../core/money.ts";
-import { listingOf, toPage } from "../core/page.ts";
+import { hashListing, toPage } from "../core/page.ts";
 import { type Database, type Read, readBatch } from "../db/batch.ts";
 import type { KeyActRow } from "../db/tables/chain.ts";
 import { countScheduled, findScheduled } from "../follower/act-store.ts";
-import { nameBy } from "../follower/acts.ts";
+import { toProviderNames } from "../follower/acts.ts";
 import { findProvidersByHash } from "../follower/lines-store.ts";
-import { signerOn } from "../objects/signers.ts";
+import { createSigner } from "../objects/signers.ts";
 import type { NetworkPage, NetworkState } from "./responses.ts";
 import type { NetworkQuery } from "./schema.ts";
 
 export async function getNetworks(call: OperatorCall, query: NetworkQuery): Promise<NetworkPage> {
   const { db, deps, read } = call;
-  const page = await askedPage(call, query, listingOf("operator_networks", [], {}));
+  const page = await readPage(call, query, hashListing("operator_networks", [], {}));
   const rest = deps.config.networks
     .filter(({ network }) => network > (page.after?.id ?? ""))
     .toSorted((one, other) => (one.network < other.network ? -1 : 1));
@@ -44,45 +51,45 @@ export async function getNetworks(call: OperatorCall, query: NetworkQuery): Prom
   // This read also authenticates the caller, before a node is asked.
   const now = Date.now();
   const { followed, ...waiting } = await read({
-    followed: findFollowed(db, names),
-    ...scheduledReads(db, names, readySinceAt(now)),
+    followed: findFollowedNetworks(db, names),
+    ...scheduledReads(db, names, oldestUnexpiredAt(now)),
   });
-  const nameOf = await namesIn(db, networks, waiting);
-  const facts = await readNetworkFacts(networks, await addressesOf(deps.env, names));
+  const nameOf = await readProviderNames(db, networks, waiting);
+  const facts = await readNetworkFacts(networks, await readSignerAddresses(deps.env, names));
   const data = facts.map(({ network, ...seen }) => ({
     network: network.network,
-    caip2: caip2Of(network),
-    configured: configuredOf(network),
-    ...chainView(network, seen),
-    scheduled: scheduledView(network, waiting, nameOf),
-    follower: followerView(network, followed, now),
-    faults: liveFaultsOf(network, seen, now),
+    caip2: toCaip2(network),
+    configured: toConfiguredView(network),
+    ...toChainView(network, seen),
+    scheduled: toScheduledView(network, waiting, nameOf),
+    follower: toFollowerView(network, followed, now),
+    faults: findLiveFaults(network, seen, now),
   }));
   return { data, ...place, configuration_fault: deps.config.networksFault };
 }
 
 /** A key has one address on all networks. */
-async function addressesOf(
+async function readSignerAddresses(
   env: OperatorCall["deps"]["env"],
   [network = ""]: readonly string[],
 ): Promise<SignerAddresses> {
-  const [registrar, arbiter] = await Promise.all(SIGNERS.map((signer) => addressOn(env, signer, network)));
+  const [registrar, arbiter] = await Promise.all(SIGNERS.map((signer) => readSignerAddress(env, signer, network)));
   return { registrar: registrar ?? null, arbiter: arbiter ?? null };
 }
 
 /** Null if the secret is not a valid key. */
-async function addressOn(
+async function readSignerAddress(
   env: OperatorCall["deps"]["env"],
   signer: SignerName,
   network: string,
 ): Promise<string | null> {
-  const address = await signerOn(env, signer, network)
+  const address = await createSigner(env, signer, network)
     .address()
     .catch(() => null);
   return address?.ok ? address.value : null;
 }
 
-const configuredOf = (network: Network): NetworkState["configured"] => ({
+const toConfiguredView = (network: Network): NetworkState["configured"] => ({
   chain_id: network.chain_id,
   kind: network.kind,
   settlement_contract: network.settlement_contract,
@@ -105,25 +112,25 @@ const configuredOf = (network: Network): NetworkState["configured"] => ({
 
 type OnChain = Pick<NetworkState, "node" | "fallback_node" | "token" | "editions" | "signers">;
 
-const chainView = (network: Network, { node, fallback, token, editions, accounts }: NetworkFacts): OnChain => ({
-  node: nodeView(node),
-  fallback_node: fallback && nodeView(fallback),
+const toChainView = (network: Network, { node, fallback, token, editions, accounts }: NetworkFacts): OnChain => ({
+  node: toNodeView(node),
+  fallback_node: fallback && toNodeView(fallback),
   token: token && { has_code: token.hasCode, decimals: token.decimals, symbol: token.symbol },
-  editions: editions.map((edition) => editionView(network, edition)),
+  editions: editions.map((edition) => toEditionView(network, edition)),
   signers: SIGNERS.map((signer) => {
     const { address, wei } = accounts[signer];
     const balance = wei === null ? null : formatAmount(wei, WEI_DECIMALS);
-    return { signer, address, balance_eth: balance, low_gas: wei === null ? null : wei < leastGasOf(network) };
+    return { signer, address, balance_eth: balance, low_gas: wei === null ? null : wei < gasThresholdOf(network) };
   }),
 });
 
-const nodeView = ({ chainId, head }: NodeFacts): NetworkState["node"] => ({
+const toNodeView = ({ chainId, head }: NodeFacts): NetworkState["node"] => ({
   chain_id: chainId,
   head_block: head?.number ?? null,
   head_at: head && toIso(head.time),
 });
 
-function editionView(network: Network, facts: EditionFacts): NetworkState["editions"][number] {
+function toEditionView(network: Network, facts: EditionFacts): NetworkState["editions"][number] {
   const delayOf = (role: SignerRole) => facts.roles.find((one) => one.role === role)?.delay ?? null;
   return {
     settlement_contract: facts.contract,
@@ -132,15 +139,20 @@ function editionView(network: Network, facts: EditionFacts): NetworkState["editi
     fee_bps: facts.feeBps,
     fee_recipient: facts.feeRecipient,
     paused: facts.paused,
-    token_base: facts.base === null ? null : amountOn(network, facts.base),
+    token_base: facts.base === null ? null : formatTokenUnits(network, facts.base),
     wallet_delay_seconds: delayOf("REGISTRAR_DELAYED"),
     payout_delay_seconds: delayOf("ARBITER_DELAYED"),
     admin_delay_seconds: facts.adminDelay,
-    roles: facts.roles.map(roleView),
+    roles: facts.roles.map(toRoleView),
   };
 }
 
-const roleView = ({ role, held, delay, grantDelay }: RoleFacts): NetworkState["editions"][number]["roles"][number] => ({
+const toRoleView = ({
+  role,
+  held,
+  delay,
+  grantDelay,
+}: RoleFacts): NetworkState["editions"][number]["roles"][number] => ({
   role,
   holder: SIGNER_ROLES[role].holder,
   held,
@@ -149,7 +161,7 @@ const roleView = ({ role, held, delay, grantDelay }: RoleFacts): NetworkState["e
 });
 
 /** A list and a count for each network, by its name. */
-type Waiting = { readonly [read: string]: unknown };
+type WaitingCalls = { readonly [read: string]: unknown };
 const [LISTED, COUNTED] = ["calls on ", "count on "];
 
 const scheduledReads = (db: Database, names: readonly string[], readySince: number) =>
@@ -160,32 +172,40 @@ const scheduledReads = (db: Database, names: readonly string[], readySince: numb
     ]),
   );
 
-const callsOn = ({ network }: Network, waiting: Waiting) => waiting[LISTED + network] as readonly KeyActRow[];
+const callsOn = ({ network }: Network, waiting: WaitingCalls) => waiting[LISTED + network] as readonly KeyActRow[];
 
 /** Looks up the providers that waiting calls name. */
-async function namesIn(db: Database, networks: readonly Network[], waiting: Waiting): Promise<NameProvider> {
+async function readProviderNames(
+  db: Database,
+  networks: readonly Network[],
+  waiting: WaitingCalls,
+): Promise<NameProvider> {
   const hashes = new Set<Hash>();
   const note: NameProvider = (hash) => {
     hashes.add(hash);
     return hash;
   };
-  for (const network of networks) for (const call of callsOn(network, waiting)) effectOf(network, call, note);
-  if (hashes.size === 0) return nameBy([]);
-  return nameBy((await readBatch(db, { providers: findProvidersByHash(db, [...hashes]) })).providers);
+  for (const network of networks) for (const call of callsOn(network, waiting)) describeEffect(network, call, note);
+  if (hashes.size === 0) return toProviderNames([]);
+  return toProviderNames((await readBatch(db, { providers: findProvidersByHash(db, [...hashes]) })).providers);
 }
 
 /** The calls that wait in the authorities, as the follower has read them. */
-function scheduledView(network: Network, waiting: Waiting, nameOf: NameProvider): NetworkState["scheduled"] {
-  const calls = callsOn(network, waiting).map((call) => callView(network, call, nameOf));
+function toScheduledView(network: Network, waiting: WaitingCalls, nameOf: NameProvider): NetworkState["scheduled"] {
+  const calls = callsOn(network, waiting).map((call) => toCallView(network, call, nameOf));
   return { count: waiting[COUNTED + network.network] as number, calls };
 }
 
-function effectOf(network: Network, { caller, target, data }: KeyActRow, nameOf: NameProvider): string | null {
+function describeEffect(network: Network, { caller, target, data }: KeyActRow, nameOf: NameProvider): string | null {
   if (caller === null || target === null || data === null) return null;
-  return `It ${wordsOfCall(network, { caller, target, data }, nameOf)}.`;
+  return `It ${describeCall(network, { caller, target, data }, nameOf)}.`;
 }
 
-function callView(network: Network, row: KeyActRow, nameOf: NameProvider): NetworkState["scheduled"]["calls"][number] {
+function toCallView(
+  network: Network,
+  row: KeyActRow,
+  nameOf: NameProvider,
+): NetworkState["scheduled"]["calls"][number] {
   const { operationId, authority, caller, target, data, asked, txHash, minedAt, readyAt } = row;
   if (operationId === null || caller === null || target === null || readyAt === null)
     throw new Error("unreachable: a scheduled call has all of these");
@@ -193,24 +213,24 @@ function callView(network: Network, row: KeyActRow, nameOf: NameProvider): Netwo
   return {
     operation_id: operationId,
     ...{ authority, caller, target, data },
-    effect: effectOf(network, row, nameOf),
+    effect: describeEffect(network, row, nameOf),
     asked_for: asked,
     tx_hash: txHash,
     scheduled_at: toIso(minedAt),
     executable_from: toIso(readyAt),
     executable_until: toIso(expiryOf(readyAt)),
-    guardian_cancels: call && isGuardians(network, call),
-    cancellation: call && { to: authority, data: cancellationOf(call) },
+    guardian_cancels: call && isCancellableByGuardian(network, call),
+    cancellation: call && { to: authority, data: encodeCancellation(call) },
   };
 }
 
-function followerView({ network }: Network, followed: readonly Followed[], now: number): NetworkState["follower"] {
+function toFollowerView({ network }: Network, followed: readonly Followed[], now: number): NetworkState["follower"] {
   const one = followed.find((each) => each.network === network);
   return {
     read_through: one && one.readThrough > 0 ? toIso(one.readThrough) : null,
-    lag_seconds: one ? lagSeconds(one, now) : null,
+    lag_seconds: one ? lagSecondsOf(one, now) : null,
     head_block: one?.headBlock || null,
     booked_block: one?.bookedBlock ?? null,
-    closed: one ? closureOf(one, now) : null,
+    closed: one ? findClosure(one, now) : null,
   };
 }

@@ -40,7 +40,7 @@ export class AgentObject extends DurableObject {
       held = false;
       resolve();
     };
-    if (!(await endsWithin(before, waitMs))) {
+    if (!(await resolvesWithin(before, waitMs))) {
       // Later callers still wait for the earlier locks.
       before.then(release);
       return null;
@@ -54,7 +54,7 @@ export class AgentObject extends DurableObject {
   }
 }
 
-async function endsWithin(awaited: Promise<void>, waitMs: number): Promise<boolean> {
+async function resolvesWithin(awaited: Promise<void>, waitMs: number): Promise<boolean> {
   const { promise: timeout, resolve } = Promise.withResolvers<false>();
   const timer = setTimeout(() => resolve(false), waitMs);
   const ended = await Promise.race([awaited.then(() => true), timeout]);

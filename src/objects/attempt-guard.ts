@@ -14,10 +14,10 @@ export type Bucket = { readonly atOnce: number; readonly everyMs: number };
 export type Guess = { readonly account: string; readonly address: string };
 
 /** `retryAfterMs`: until the next derivation has a place and enough counted failures have left the window. */
-export type Refused = { readonly ok: false; readonly retryAfterMs: number };
+export type RefusedAttempt = { readonly ok: false; readonly retryAfterMs: number };
 /** `left`: how many more attempts of the same account are allowed while this one counts. */
-export type Attempt = { readonly ok: true; readonly id: number; readonly left: number } | Refused;
-export type Place = { readonly ok: true } | Refused;
+export type Attempt = { readonly ok: true; readonly id: number; readonly left: number } | RefusedAttempt;
+export type DerivationPlace = { readonly ok: true } | RefusedAttempt;
 
 export class AttemptGuard extends DurableObject {
   constructor(state: DurableObjectState, env: unknown) {
@@ -41,8 +41,8 @@ export class AttemptGuard extends DurableObject {
     const all = sql.exec("select account, at from failures where address = ? order by at", guess.address).toArray();
     const own = all.filter((row) => row["account"] === guess.account);
     const wait = Math.max(
-      untilBelow(own, perAccount, now, windowMs),
-      untilBelow(all, perAddress, now, windowMs),
+      msUntilBelow(own, perAccount, now, windowMs),
+      msUntilBelow(all, perAddress, now, windowMs),
       this.untilPlace(now, bucket),
     );
     if (wait > 0) return { ok: false, retryAfterMs: wait };
@@ -60,7 +60,7 @@ export class AttemptGuard extends DurableObject {
   }
 
   /** Takes a place for a derivation that is not an attempt to log in. */
-  async derive(now: number, bucket: Bucket): Promise<Place> {
+  async derive(now: number, bucket: Bucket): Promise<DerivationPlace> {
     const wait = this.untilPlace(now, bucket);
     if (wait > 0) return { ok: false, retryAfterMs: wait };
     this.takePlace(now, bucket);
@@ -119,7 +119,7 @@ export class AttemptGuard extends DurableObject {
 type Row = Record<string, SqlStorageValue>;
 
 /** Returns the milliseconds until fewer than `most` of the rows, given oldest first, are within the window. */
-function untilBelow(rows: readonly Row[], most: number, now: number, windowMs: number): number {
+function msUntilBelow(rows: readonly Row[], most: number, now: number, windowMs: number): number {
   const leaves = rows.length < most ? undefined : rows[rows.length - most];
   return leaves === undefined ? 0 : Number(leaves["at"]) + windowMs - now;
 }

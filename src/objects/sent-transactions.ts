@@ -22,7 +22,7 @@ const COLUMNS =
   "owner, nonce, key, network, target, data, gas, max_fee, tip, raw, hash, first_sent_at, last_sent_at, mined_at" as const;
 
 /** The most transactions that may lie between two counts of one key. */
-export const FAR = 32;
+export const COUNT_DISTANCE_MAX = 32;
 const BELIEVED_AFTER_MS = MINUTE_MS;
 /** A database is restored to at most this long ago, and its follower then reads again from there. */
 const SIGNED_KEPT_MS = 30 * DAY_MS;
@@ -71,8 +71,9 @@ export class SentTransactions {
       .toArray();
     const believed = Number(known?.["believed"]);
     const highest = Math.max(believed, ...this.waiting().map(({ nonce }) => nonce + 1));
-    const near = known === undefined || (count >= believed - FAR && count <= highest + FAR);
-    const repeated = typeof known?.["doubted"] === "number" && Math.abs(count - known["doubted"]) <= FAR;
+    const near =
+      known === undefined || (count >= believed - COUNT_DISTANCE_MAX && count <= highest + COUNT_DISTANCE_MAX);
+    const repeated = typeof known?.["doubted"] === "number" && Math.abs(count - known["doubted"]) <= COUNT_DISTANCE_MAX;
     const since = repeated ? Number(known?.["doubted_since"]) : now;
     const isBelieved = near || now >= since + BELIEVED_AFTER_MS;
     this.#sql.exec(

@@ -1,7 +1,7 @@
 // Creates the Signer of a key on a network: a client of the object that owns the key's nonces.
 import type { ChainResult, Signer } from "../chain/gateway.ts";
 import { SIGNERS, type SignerName } from "../chain/roles.ts";
-import { unavailable } from "../chain/rpc.ts";
+import { toUnavailable } from "../chain/rpc.ts";
 import { SECOND_MS } from "../core/limits.ts";
 import type { ChainSigner } from "./chain-signer.ts";
 import type { SignerStanding } from "./transactions.ts";
@@ -10,32 +10,32 @@ const TENDED_WITHIN_MS = 30 * SECOND_MS;
 
 type SignersBinding = { readonly CHAIN_SIGNER: DurableObjectNamespace<ChainSigner> };
 
-const objectOf = ({ CHAIN_SIGNER }: SignersBinding, signer: SignerName, network: string) =>
+const getSignerObject = ({ CHAIN_SIGNER }: SignersBinding, signer: SignerName, network: string) =>
   CHAIN_SIGNER.get(CHAIN_SIGNER.idFromName(`${signer}:${network}`));
 
-export function signerOn(binding: SignersBinding, signer: SignerName, network: string): Signer {
-  const stub = objectOf(binding, signer, network);
+export function createSigner(binding: SignersBinding, signer: SignerName, network: string): Signer {
+  const stub = getSignerObject(binding, signer, network);
   const on = { signer, network };
   return {
     address: () => stub.address(on),
-    submit: (key, call, place, until) => inTime(stub.submit(on, key, call, place, until), network, until),
-    withdraw: (key, until) => inTime(stub.withdraw(on, key, until), network, until),
+    submit: (key, call, place, until) => withDeadline(stub.submit(on, key, call, place, until), network, until),
+    withdraw: (key, until) => withDeadline(stub.withdraw(on, key, until), network, until),
   };
 }
 
 /** Stops waiting at `until`. The object finishes work that it has begun, and the next attempt finds the outcome under its key. */
-async function inTime<T>(work: Promise<ChainResult<T>>, network: string, until: number): Promise<ChainResult<T>> {
-  const late = scheduler.wait(Math.max(0, until - Date.now())).then(() => unavailable(network, "timeout"));
+async function withDeadline<T>(work: Promise<ChainResult<T>>, network: string, until: number): Promise<ChainResult<T>> {
+  const late = scheduler.wait(Math.max(0, until - Date.now())).then(() => toUnavailable(network, "timeout"));
   return Promise.race([work, late]);
 }
 
 /** Returns those of the transactions that the service's own keys have signed for a network. */
-export async function sentByService(
+export async function findOwnTransactions(
   binding: SignersBinding,
   network: string,
   hashes: readonly string[],
 ): Promise<ReadonlySet<string>> {
-  const ask = (signer: SignerName) => objectOf(binding, signer, network).signed({ signer, network }, hashes);
+  const ask = (signer: SignerName) => getSignerObject(binding, signer, network).signed({ signer, network }, hashes);
   return new Set((await Promise.all(SIGNERS.map(ask))).flat());
 }
 
@@ -45,5 +45,5 @@ export const tendSigner = (
   network: string,
 ): Promise<ChainResult<SignerStanding>> => {
   const until = Date.now() + TENDED_WITHIN_MS;
-  return inTime(objectOf(binding, signer, network).tend({ signer, network }, until), network, until);
+  return withDeadline(getSignerObject(binding, signer, network).tend({ signer, network }, until), network, until);
 };

@@ -9,9 +9,9 @@ import { readBatch } from "../db/batch.ts";
 import type { IntentRow } from "../db/tables/money.ts";
 import { intentMachine } from "../intents/states.ts";
 import { findDueIntents, findIntent, moveIntents } from "../intents/store.ts";
-import type { BulkJob, Ran, RowFailure, Slice } from "../jobs/job.ts";
+import type { BulkJob, RowFailure, Slice, SliceResult } from "../jobs/job.ts";
 import { recordEventForParties } from "../journal/events.ts";
-import { releaseStatements } from "./hold-store.ts";
+import { releaseHolds } from "./hold-store.ts";
 import { toIntentView } from "./views.ts";
 
 /** The number of intents in one batch and one message. Recorded one by one, each sends up to six statements (JOB-12). */
@@ -32,37 +32,37 @@ export async function findAbandoned(deps: Deps, after: Due, slice: number): Prom
   const [oldest, last] = [due[0], due.at(-1)];
   if (!oldest || !last) return null;
   const next = due.length === slice ? { at: last.expiresAt, id: last.intentId } : null;
-  return { oldestDueAt: oldest.expiresAt, run: async () => ({ ...(await abandonAll(deps, due, now)), next }) };
+  return { oldestDueAt: oldest.expiresAt, run: async () => ({ ...(await abandonSlice(deps, due, now)), next }) };
 }
 
 /** Records the end of one intent on the clock that rules it. Returns false if there was nothing left to record. */
-export async function abandonOne(deps: Deps, intentId: string): Promise<boolean> {
+export async function abandonIntent(deps: Deps, intentId: string): Promise<boolean> {
   const { intent } = await readBatch(deps.db, { intent: findIntent(deps.db, intentId) });
   if (!intent) return false;
   const now = deps.clock.now() + intent.clockOffsetMs;
   if (intent.status !== "OPEN" || intent.expiresAt > now) return false;
-  await abandon(deps, [intent], now);
+  await recordAbandoned(deps, [intent], now);
   return true;
 }
 
-type Abandoned = Omit<Ran, "next">;
+type AbandonResult = Omit<SliceResult, "next">;
 
 /** Ends the intents in one batch. If the batch fails, ends each alone, so that one intent does not block the others (JOB-3). */
-async function abandonAll(deps: Deps, due: readonly IntentRow[], now: number): Promise<Abandoned> {
+async function abandonSlice(deps: Deps, due: readonly IntentRow[], now: number): Promise<AbandonResult> {
   try {
-    await abandon(deps, due, now);
+    await recordAbandoned(deps, due, now);
     return { done: due.length, failed: [] };
   } catch {
     return abandonEach(deps, due, now);
   }
 }
 
-async function abandonEach(deps: Deps, due: readonly IntentRow[], now: number): Promise<Abandoned> {
+async function abandonEach(deps: Deps, due: readonly IntentRow[], now: number): Promise<AbandonResult> {
   const failed: RowFailure[] = [];
   let done = 0;
   for (const intent of due) {
     try {
-      await abandon(deps, [intent], now);
+      await recordAbandoned(deps, [intent], now);
       done += 1;
     } catch (thrown) {
       // A Conflict means that the intent was settled or released meanwhile.
@@ -72,7 +72,7 @@ async function abandonEach(deps: Deps, due: readonly IntentRow[], now: number): 
   return { done, failed };
 }
 
-async function abandon(deps: Deps, due: readonly IntentRow[], now: number): Promise<void> {
+async function recordAbandoned(deps: Deps, due: readonly IntentRow[], now: number): Promise<void> {
   const { db, config } = deps;
   const ids = due.map(({ intentId }) => intentId);
   // A cancelled intent had its event at its cancellation (PAY-23).
@@ -85,5 +85,5 @@ async function abandon(deps: Deps, due: readonly IntentRow[], now: number): Prom
       }),
     );
   const ended = moveIntents(db, ids, move(intentMachine, "OPEN", "expire"));
-  await commitAll(deps, [...ended, ...releaseStatements(db, due), ...events]);
+  await commitAll(deps, [...ended, ...releaseHolds(db, due), ...events]);
 }

@@ -3,11 +3,11 @@ import type { AgentCall } from "../call.ts";
 import { findNetwork } from "../chain/networks.ts";
 import { fieldError, type ServiceError, validationError } from "../core/errors.ts";
 import type { IntentRow } from "../db/tables/money.ts";
-import { asPolicyViolation } from "./eligibility.ts";
+import { toClientRefusal } from "./eligibility.ts";
 import { openIntent } from "./open.ts";
 import type { Order } from "./order.ts";
 import type { AddressView } from "./responses.ts";
-import { type AddressQuery, payerFaults } from "./schema.ts";
+import { type AddressQuery, findPayerFaults } from "./schema.ts";
 import { toAddressView, toIntentAddressView } from "./views.ts";
 
 export async function getPaymentAddress(call: AgentCall, query: AddressQuery): Promise<AddressView> {
@@ -19,8 +19,8 @@ export async function getPaymentAddress(call: AgentCall, query: AddressQuery): P
       throw validationError([fieldError("network", "invalid_value", "No such network; see GET /v1/markets.")]);
     return toAddressView(network);
   }
-  const order = await orderOf(call, query);
-  const faults = payerFaults(query);
+  const order = await readOrder(call, query);
+  const faults = findPayerFaults(query);
   if (faults.length > 0) {
     await call.read({});
     throw validationError(faults);
@@ -29,21 +29,21 @@ export async function getPaymentAddress(call: AgentCall, query: AddressQuery): P
   return openIntent(call, order, show, query.payer?.toLowerCase() ?? null);
 }
 
-const ORDER = ["consumer_did", "provider_did", "amount"] as const;
+const REQUIRED_ORDER_FIELDS = ["consumer_did", "provider_did", "amount"] as const;
 /** A query with a payer is an order too. */
-const OF_ORDER = [...ORDER, "payer"] as const;
-const isOrder = (query: Partial<AddressQuery>): boolean => OF_ORDER.some((name) => query[name] !== undefined);
+const ORDER_FIELDS = [...REQUIRED_ORDER_FIELDS, "payer"] as const;
+const isOrder = (query: Partial<AddressQuery>): boolean => ORDER_FIELDS.some((name) => query[name] !== undefined);
 
 /** Faults of a query without an order stay a plain 422. */
-export const addressRefusal = (refusal: ServiceError, query: URLSearchParams): ServiceError =>
-  OF_ORDER.some((name) => query.has(name)) ? asPolicyViolation(refusal) : refusal;
+export const mapAddressRefusal = (refusal: ServiceError, query: URLSearchParams): ServiceError =>
+  ORDER_FIELDS.some((name) => query.has(name)) ? toClientRefusal(refusal) : refusal;
 
-async function orderOf(call: AgentCall, query: AddressQuery): Promise<Order> {
+async function readOrder(call: AgentCall, query: AddressQuery): Promise<Order> {
   const { consumer_did: consumerDid, provider_did: providerDid, amount, network } = query;
   if (consumerDid !== undefined && providerDid !== undefined && amount !== undefined) {
     return { consumerDid, providerDid, amount, currency: null, network };
   }
   await call.read({});
-  const missing = ORDER.filter((name) => query[name] === undefined);
+  const missing = REQUIRED_ORDER_FIELDS.filter((name) => query[name] === undefined);
   throw validationError(missing.map((name) => fieldError(name, "required")));
 }

@@ -1,7 +1,13 @@
 // Refuses new intents on closed networks (PAY-24), and sends the follower to a network that it reads late.
 import type { AgentCall } from "../call.ts";
-import { type Closure, closureOf, isToBeSent, lagSeconds, type NetworkStanding } from "../chain/standing.ts";
-import { noteSent } from "../chain/standing-store.ts";
+import {
+  type Closure,
+  findClosure,
+  lagSecondsOf,
+  type NetworkAvailability,
+  shouldTriggerFollower,
+} from "../chain/standing.ts";
+import { recordFollowerTriggered } from "../chain/standing-store.ts";
 import { ServiceError } from "../core/errors.ts";
 import { commit, type Statement } from "../db/batch.ts";
 
@@ -14,9 +20,9 @@ const MESSAGES: Readonly<Record<Closure, string>> = {
 };
 
 /** Compares with real time, as everything about the chain does. */
-export function refuseClosed(standing: NetworkStanding | undefined): void {
+export function refuseClosedNetwork(standing: NetworkAvailability | undefined): void {
   const now = Date.now();
-  const reason = standing && closureOf(standing, now);
+  const reason = standing && findClosure(standing, now);
   if (!reason) return;
   const retryAfter = RETRY_SECONDS[reason];
   throw new ServiceError("chain_unavailable", {
@@ -25,29 +31,29 @@ export function refuseClosed(standing: NetworkStanding | undefined): void {
     detail: {
       network: standing.network,
       reason,
-      ...(reason === "lag" && { lag_seconds: lagSeconds(standing, now) }),
+      ...(reason === "lag" && { lag_seconds: lagSecondsOf(standing, now) }),
       retry_after: retryAfter,
     },
   });
 }
 
 /** `notes` belong in the call's own batch; `send` runs after it. */
-export type Sending = { readonly notes: readonly Statement[]; readonly send: () => void };
+export type FollowerSending = { readonly notes: readonly Statement[]; readonly send: () => void };
 
-const NOTHING: Sending = { notes: [], send: () => undefined };
+const NO_SENDING: FollowerSending = { notes: [], send: () => undefined };
 
 /** Sends a late follower. The notes keep the calls right after this one from sending it again. */
-export function followerFor(call: AgentCall, standing: NetworkStanding | undefined): Sending {
+export function prepareFollower(call: AgentCall, standing: NetworkAvailability | undefined): FollowerSending {
   const now = Date.now();
-  if (!standing || !isToBeSent(standing, now)) return NOTHING;
+  if (!standing || !shouldTriggerFollower(standing, now)) return NO_SENDING;
   const { network } = standing;
   const { CHAIN_QUEUE } = call.deps.env;
   // If the message is lost, the minute's job follows the network anyway.
   const send = () => call.background(CHAIN_QUEUE.send({ kind: "follow_chain", network }).catch(() => undefined));
-  return { notes: [noteSent(call.db, network, now)], send };
+  return { notes: [recordFollowerTriggered(call.db, network, now)], send };
 }
 
 /** Sends the follower from a refused call, which has no batch of its own. */
-export const sendBeside = (call: AgentCall, { notes, send }: Sending): void => {
+export const sendFollowerOutsideBatch = (call: AgentCall, { notes, send }: FollowerSending): void => {
   if (notes.length > 0) call.background(commit(call.db, notes).then(send, () => undefined));
 };

@@ -1,15 +1,15 @@
 // The refusals of a payment intent in their order, one function each (PAY-3). Pure.
 import type { Network } from "../chain/networks.ts";
-import type { NetworkStanding } from "../chain/standing.ts";
+import type { NetworkAvailability } from "../chain/standing.ts";
 import { type ErrorCode, ServiceError } from "../core/errors.ts";
 import type { AgentRow } from "../db/tables/agents.ts";
 import type { AgentWithPrincipal } from "../identity/store.ts";
-import { marketsCovering } from "../markets/jurisdictions.ts";
+import { findCoveringMarkets } from "../markets/jurisdictions.ts";
 import type { Offer } from "../markets/store.ts";
-import { effectiveAgentStatus, effectivePrincipalStatus, type PrincipalStanding } from "../principals/standing.ts";
+import { effectiveAgentStatus, effectivePrincipalStatus, type StoredStatus } from "../principals/standing.ts";
 import type { RatingMethod } from "../ratings/method.ts";
-import { ratingAt } from "../ratings/signals.ts";
-import { refuseClosed } from "./closed.ts";
+import { ratingFromRow } from "../ratings/signals.ts";
+import { refuseClosedNetwork } from "./closed.ts";
 import { type CheckOutcome, judgePolicy, POLICY_CHECKS, type Spender } from "./spend-policy.ts";
 import type { SpenderRow } from "./spend-store.ts";
 
@@ -41,7 +41,7 @@ export type Proposal = {
   /** The market that the order needs, by its narrowest code. */
   readonly wanted: string;
   /** The standing of the deal's network. */
-  readonly standing: NetworkStanding | undefined;
+  readonly standing: NetworkAvailability | undefined;
 };
 
 /** The checks in the order of PAY-3. The policy's checks (PAY-8) come late, and whether the network takes intents (PAY-24) comes last. */
@@ -79,27 +79,27 @@ export function judgeOrder({ parties, request, wanted, standing }: Proposal, now
   const buyers = [consumer, ...delegators].map(({ agent }) => agent);
   const sellers = [provider.agent, ...providerDelegators];
   return [
-    judged("environment", () => refuseMixedEnvironments(consumer.agent, provider.agent)),
-    judged("consumer", () => refuseInactive(consumer.agent, consumer.principal, now)),
-    judged("provider", () => refuseInactive(provider.agent, provider.principal, providerNow)),
-    judged("delegators", () => {
+    judgeCheck("environment", () => refuseMixedEnvironments(consumer.agent, provider.agent)),
+    judgeCheck("consumer", () => refuseInactive(consumer.agent, consumer.principal, now)),
+    judgeCheck("provider", () => refuseInactive(provider.agent, provider.principal, providerNow)),
+    judgeCheck("delegators", () => {
       for (const { agent, principal } of delegators) refuseInactive(agent, principal, now);
       for (const agent of providerDelegators) refuseInactive(agent, provider.principal, providerNow);
-      refuseLeftBehind(consumer.agent, buyers.slice(1));
-      refuseLeftBehind(provider.agent, providerDelegators);
+      refusePromotedDelegators(consumer.agent, buyers.slice(1));
+      refusePromotedDelegators(provider.agent, providerDelegators);
     }),
-    judged("escrow", () => refuseConstrained(parties, request.deal?.network ?? request.network)),
-    judged("actions", () => {
+    judgeCheck("escrow", () => refuseConstrained(parties, request.deal?.network ?? request.network)),
+    judgeCheck("actions", () => {
       for (const agent of buyers) refuseWithoutAction(agent, "purchase");
       for (const agent of sellers) refuseWithoutAction(agent, "sell");
     }),
-    judged("market", () => refuseWithoutMarket(request, wanted)),
+    judgeCheck("market", () => refuseWithoutMarket(request, wanted)),
     ...judgePolicies(parties, request),
-    judged("network", () => refuseClosed(standing)),
+    judgeCheck("network", () => refuseClosedNetwork(standing)),
   ];
 }
 
-function judged(check: OrderCheck, refuse: () => void): Judgement {
+function judgeCheck(check: OrderCheck, refuse: () => void): Judgement {
   try {
     refuse();
     return { check, refusal: null };
@@ -113,10 +113,13 @@ function judgePolicies(parties: Parties, { units, settling }: DealRequest): Judg
   const { consumer, delegators, provider, providerNow, method } = parties;
   const payment = { units, currency: settling.currency, decimals: settling.decimals };
   // Floors are compared with the rating at this instant, as it is published (TSK-18).
-  const counterparty = { certTier: provider.agent.certTier, rating: ratingAt(provider.agent, method, providerNow) };
+  const counterparty = {
+    certTier: provider.agent.certTier,
+    rating: ratingFromRow(provider.agent, method, providerNow),
+  };
   return judgePolicy([consumer, ...delegators].map(toSpender), counterparty, payment).map((policy) => ({
     check: policy.check,
-    refusal: policy.passed ? null : policyViolation(policy),
+    refusal: policy.passed ? null : toPolicyViolation(policy),
     policy,
   }));
 }
@@ -138,7 +141,7 @@ export function findDeal(
 ): Deal | null {
   const kind = buyer.environment === "production" ? "mainnet" : "testnet";
   const deals = candidates.flatMap((network) => {
-    const codes = marketsCovering(buyer.country, network.currency);
+    const codes = findCoveringMarkets(buyer.country, network.currency);
     const onNetwork = offers.filter((offer) => offer.network === network.network);
     const offer = codes.map((code) => onNetwork.find(({ market }) => market === code)).find((one) => one !== undefined);
     return offer === undefined ? [] : [{ ...offer, network }];
@@ -156,7 +159,7 @@ function refuseMixedEnvironments(consumer: AgentRow, provider: AgentRow): void {
 }
 
 /** Refuses an agent that is not ACTIVE, by its own status or its principal's (PRN-12). The detail names which. */
-function refuseInactive(agent: AgentRow, principal: PrincipalStanding, now: number): void {
+function refuseInactive(agent: AgentRow, principal: StoredStatus, now: number): void {
   const principalStatus = effectivePrincipalStatus(principal, now);
   const status = effectiveAgentStatus(agent.status, principalStatus);
   if (status === "ACTIVE") return;
@@ -166,7 +169,7 @@ function refuseInactive(agent: AgentRow, principal: PrincipalStanding, now: numb
 }
 
 /** Refuses an agent whose delegator was promoted to production before it; it trades again once it follows (AGT-34). */
-function refuseLeftBehind({ environment }: AgentRow, delegators: readonly AgentRow[]): void {
+function refusePromotedDelegators({ environment }: AgentRow, delegators: readonly AgentRow[]): void {
   const gone = delegators.find((agent) => agent.environment !== environment);
   if (gone) throw new ServiceError("agent_not_active", { detail: { did: gone.did, environment: gone.environment } });
 }
@@ -185,18 +188,18 @@ function refuseWithoutAction(agent: AgentRow, action: "purchase" | "sell"): void
   });
 }
 
-function policyViolation({ check, passed: _passed, ...outcome }: CheckOutcome): ServiceError {
+function toPolicyViolation({ check, passed: _passed, ...outcome }: CheckOutcome): ServiceError {
   return new ServiceError("spend_policy_violation", { detail: { failed_check: check, ...outcome } });
 }
 
-const STOPPING: ReadonlySet<number> = new Set([403, 404, 409, 422, 503]);
+const REFUSAL_STATUSES: ReadonlySet<number> = new Set([403, 404, 409, 422, 503]);
 
 /**
  * AEA/P clients stop only at a 403 and would pay after any other failure. So every refusal of an intent is a 403 for them, which names the code of
  * POST /v1/payment-intents (PAY-19).
  */
-export function asPolicyViolation(refusal: ServiceError): ServiceError {
-  if (!STOPPING.has(refusal.status)) return refusal;
+export function toClientRefusal(refusal: ServiceError): ServiceError {
+  if (!REFUSAL_STATUSES.has(refusal.status)) return refusal;
   const named: ErrorCode = refusal.code;
   if (named === "spend_policy_violation") return refusal;
   const { detail, field_errors } = refusal.extra;

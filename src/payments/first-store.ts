@@ -2,10 +2,10 @@
 import { sql } from "drizzle-orm";
 import { DAY_MS } from "../core/limits.ts";
 import { type Database, type Read, read } from "../db/batch.ts";
-import { ofPurse } from "./spend-store.ts";
+import { matchesPurse } from "./spend-store.ts";
 
 /** Finds the first settlement that counts in the window of the agent and of each of its delegators, by DID, for limits in one currency. */
-export const findFirstInWindows = (
+export const findFirstSettlements = (
   db: Database,
   did: string,
   currency: string,
@@ -15,7 +15,7 @@ export const findFirstInWindows = (
   const began = sql`${now} - ${DAY_MS} * json_extract(a.spending_limit, '$.window_days')`;
   const first = sql<
     number | null
-  >`(select l.at from spend_ledger l where ${ofPurse("l", purse)} and l.at > ${began} order by l.at limit 1)`;
+  >`(select l.at from spend_ledger l where ${matchesPurse("l", purse)} and l.at > ${began} order by l.at limit 1)`;
   const spenders = sql`(select ${did} as did union all select value from json_each((select delegators from agents where did = ${did}))) chain`;
   return read(
     db

@@ -8,45 +8,45 @@ import { type AgentRow, agents } from "../db/tables/agents.ts";
 import type { IntentRow } from "../db/tables/money.ts";
 import { spendHolds, spendLedger, spendSums } from "../db/tables/spending.ts";
 import { BLOCK_CLOCK_SKEW_MS, holdEndOf } from "../intents/states.ts";
-import { principalStands } from "../principals/store.ts";
+import { isPrincipalActive } from "../principals/store.ts";
 import {
-  ended,
-  expiredHolds,
-  isPurse,
-  ofPurse,
-  purseOf,
+  isPurseRow,
+  matchesPurse,
   type SpendClock,
   type SpenderRow,
-  type Spent,
-  settledBefore,
+  type SpentIn,
+  selectEndedHolds,
+  selectSettledBefore,
+  sumExpiredHolds,
+  toPurse,
 } from "./spend-store.ts";
 
 /** The end that is stored for a hold without one. */
-export const ENDLESS = Number.MAX_SAFE_INTEGER;
+export const ENDLESS_HOLD = Number.MAX_SAFE_INTEGER;
 
-const endOf = (intent: IntentRow): number => (intent.status === "PAID" ? ENDLESS : holdEndOf(intent));
+const toStoredHoldEnd = (intent: IntentRow): number => (intent.status === "PAID" ? ENDLESS_HOLD : holdEndOf(intent));
 
-const holdOf = (did: string, intent: IntentRow): SQL | undefined =>
+const isHoldOf = (did: string, intent: IntentRow): SQL | undefined =>
   and(
     eq(spendHolds.did, did),
     eq(spendHolds.environment, intent.environment),
     // An intent that ended with one of its agents kept its hold, which ends no earlier than the intent (AGT-31).
-    (intent.abandonRated ? gte : eq)(spendHolds.expiresAt, endOf(intent)),
+    (intent.abandonRated ? gte : eq)(spendHolds.expiresAt, toStoredHoldEnd(intent)),
     eq(spendHolds.intentId, intent.intentId),
   );
 
 /** Removes the end of the hold when a payment was seen. A hold that was released before is held again (PAY-21). */
-export const holdForever = (db: Database, intent: IntentRow): Statement[] =>
+export const removeHoldEnd = (db: Database, intent: IntentRow): Statement[] =>
   intent.spenders.flatMap((did) => [
-    db.update(spendHolds).set({ expiresAt: ENDLESS }).where(holdOf(did, intent)),
+    db.update(spendHolds).set({ expiresAt: ENDLESS_HOLD }).where(isHoldOf(did, intent)),
     db.insert(spendHolds).select(
-      sql`select ${did}, ${intent.environment}, ${ENDLESS}, ${intent.intentId}, ${intent.amount}, ${intent.network}, ${intent.currency}
+      sql`select ${did}, ${intent.environment}, ${ENDLESS_HOLD}, ${intent.intentId}, ${intent.amount}, ${intent.network}, ${intent.currency}
           where changes() = 0`,
     ),
     db
       .update(spendSums)
       .set({ open: sql`${spendSums.open} + ${intent.amount}` })
-      .where(and(isPurse(did, intent), sql`changes() = 1`)),
+      .where(and(isPurseRow(did, intent), sql`changes() = 1`)),
   ]);
 
 /** Moves the end of the hold to that of the intent as `after` has it: its offer ended, or a reorg removed its payment. */
@@ -54,14 +54,14 @@ export const moveHolds = (db: Database, before: IntentRow, after: IntentRow): St
   before.spenders.map((did) =>
     db
       .update(spendHolds)
-      .set({ expiresAt: endOf(after) })
-      .where(holdOf(did, before)),
+      .set({ expiresAt: toStoredHoldEnd(after) })
+      .where(isHoldOf(did, before)),
   );
 
 /** Turns an intent's hold into spending (FAC-11). One statement for each spender, because D1 also counts the rows of a JSON list. */
-export const spendStatements = (db: Database, intent: IntentRow, now: number): Statement[] =>
+export const turnHoldsIntoSpending = (db: Database, intent: IntentRow, now: number): Statement[] =>
   intent.spenders.flatMap((did) => [
-    db.delete(spendHolds).where(holdOf(did, intent)),
+    db.delete(spendHolds).where(isHoldOf(did, intent)),
     // If the hold was released before, changes() is 0 and the open sum stays as it is.
     db
       .update(spendSums)
@@ -69,14 +69,14 @@ export const spendStatements = (db: Database, intent: IntentRow, now: number): S
         settled: sql`${spendSums.settled} + ${intent.amount}`,
         open: sql`${spendSums.open} - ${intent.amount} * changes()`,
       })
-      .where(isPurse(did, intent)),
+      .where(isPurseRow(did, intent)),
     // Each settlement has a row at an instant of its own, so that totals and instants have the same order.
     db.insert(spendLedger).values({
       did,
       environment: intent.environment,
       currency: intent.currency,
-      at: sql`max(${now}, 1 + coalesce((select max(l.at) from spend_ledger l where ${ofPurse("l", purseOf(did, intent))}), 0))`,
-      total: sql`(select s.settled from spend_sums s where ${ofPurse("s", purseOf(did, intent))})`,
+      at: sql`max(${now}, 1 + coalesce((select max(l.at) from spend_ledger l where ${matchesPurse("l", toPurse(did, intent))}), 0))`,
+      total: sql`(select s.settled from spend_sums s where ${matchesPurse("s", toPurse(did, intent))})`,
       intentId: intent.intentId,
     }),
   ]);
@@ -85,11 +85,11 @@ export const spendStatements = (db: Database, intent: IntentRow, now: number): S
  * Takes back the spending of an intent that was reopened, and holds its amount again (FAC-18). All later totals are lowered, so that every window
  * counts as if it had never been spent. `since`: an instant no later than the spending.
  */
-export const unspendStatements = (db: Database, intent: IntentRow, since: number): Statement[] =>
+export const takeBackSpending = (db: Database, intent: IntentRow, since: number): Statement[] =>
   intent.spenders.flatMap((did) => {
     const { environment, currency, intentId, amount, network } = intent;
-    const expiresAt = endOf(intent);
-    const spent = sql`(select l.at from spend_ledger l where ${ofPurse("l", purseOf(did, intent))}
+    const expiresAt = toStoredHoldEnd(intent);
+    const spent = sql`(select l.at from spend_ledger l where ${matchesPurse("l", toPurse(did, intent))}
       and l.at >= ${since} and l.intent_id = ${intentId} limit 1)`;
     const own = (at: SQL) =>
       and(eq(spendLedger.did, did), eq(spendLedger.environment, environment), eq(spendLedger.currency, currency), at);
@@ -102,20 +102,20 @@ export const unspendStatements = (db: Database, intent: IntentRow, since: number
       db
         .update(spendSums)
         .set({ settled: sql`${spendSums.settled} - ${amount}`, open: sql`${spendSums.open} + ${amount}` })
-        .where(isPurse(did, intent)),
+        .where(isPurseRow(did, intent)),
       db.insert(spendHolds).values({ did, environment, expiresAt, intentId, amount, network, currency }),
     ];
   });
 
 /** Up to this many holds are released one by one, which reads less; more are released together, which sends less. */
-const ONE_BY_ONE = 10;
+const ONE_BY_ONE_MAX = 10;
 
 /** Releases the holds of intents that ended unpaid. */
-export function releaseStatements(db: Database, intents: readonly IntentRow[]): Statement[] {
+export function releaseHolds(db: Database, intents: readonly IntentRow[]): Statement[] {
   const holds = intents.flatMap((intent) => intent.spenders.map((did) => ({ did, intent })));
-  if (holds.length <= ONE_BY_ONE) return holds.flatMap(({ did, intent }) => releaseOne(db, did, intent));
+  if (holds.length <= ONE_BY_ONE_MAX) return holds.flatMap(({ did, intent }) => releaseHold(db, did, intent));
   const keys = JSON.stringify(
-    holds.map(({ did, intent }) => [did, intent.environment, endOf(intent), intent.intentId]),
+    holds.map(({ did, intent }) => [did, intent.environment, toStoredHoldEnd(intent), intent.intentId]),
   );
   const released = sql`(select h.did, h.environment, h.currency, sum(h.amount) as amount from json_each(${keys}) k
       join spend_holds h on h.did = k.value ->> 0 and h.environment = k.value ->> 1 and h.expires_at = k.value ->> 2
@@ -137,21 +137,21 @@ export function releaseStatements(db: Database, intents: readonly IntentRow[]): 
   ];
 }
 
-const releaseOne = (db: Database, did: string, intent: IntentRow): Statement[] => [
+const releaseHold = (db: Database, did: string, intent: IntentRow): Statement[] => [
   db
     .delete(spendHolds)
     .where(
       and(
         eq(spendHolds.did, did),
         eq(spendHolds.environment, intent.environment),
-        eq(spendHolds.expiresAt, endOf(intent)),
+        eq(spendHolds.expiresAt, toStoredHoldEnd(intent)),
         eq(spendHolds.intentId, intent.intentId),
       ),
     ),
   db
     .update(spendSums)
     .set({ open: sql`${spendSums.open} - ${intent.amount}` })
-    .where(and(isPurse(did, intent), sql`changes() = 1`)),
+    .where(and(isPurseRow(did, intent), sql`changes() = 1`)),
 ];
 
 // ---- Holding --------------------------------------------------------------------------------------------------------------
@@ -160,7 +160,7 @@ const releaseOne = (db: Database, did: string, intent: IntentRow): Statement[] =
 export type Seller = Pick<AgentRow, "did" | "version"> & { readonly now: number };
 
 /** Holds the amount on the windows of the intent's spenders. The batch fails if a judged fact has changed (PAY-12). */
-export function holdStatements(
+export function holdAmount(
   db: Database,
   intent: IntentRow,
   spenders: readonly SpenderRow[],
@@ -172,11 +172,11 @@ export function holdStatements(
   const { environment, currency } = intent;
   const dids = JSON.stringify(intent.spenders);
   const [consumer, ...delegators] = spenders;
-  const also = sql`${providerStands(intent, sellers)} and ${withinProvidersShare(intent, now)}`;
+  const also = sql`${isProviderUnchanged(intent, sellers)} and ${isWithinProviderShare(intent, now)}`;
   return [
     ...(spenders.some(({ spend }) => spend.expired > 0) ? releaseExpiredHolds(db, dids, intent, clock) : []),
-    ...(consumer ? holdSpend(db, consumer, intent, decimals, now, also) : []),
-    ...delegators.flatMap((delegator) => holdSpend(db, delegator, intent, decimals, now)),
+    ...(consumer ? reserveSpend(db, consumer, intent, decimals, now, also) : []),
+    ...delegators.flatMap((delegator) => reserveSpend(db, delegator, intent, decimals, now)),
     db.insert(spendHolds).select(
       sql`select value, ${environment}, ${intent.expiresAt}, ${intent.intentId}, ${intent.amount}, ${intent.network}, ${currency}
             from json_each(${dids})`,
@@ -188,7 +188,7 @@ export function holdStatements(
 function releaseExpiredHolds(
   db: Database,
   dids: string,
-  { environment, currency }: Spent,
+  { environment, currency }: SpentIn,
   clock: SpendClock,
 ): Statement[] {
   const purse = { did: sql`${spendSums.did}`, environment: sql`${environment}`, currency: sql`${currency}` };
@@ -201,8 +201,8 @@ function releaseExpiredHolds(
   return [
     db
       .update(spendSums)
-      .set({ open: sql`${spendSums.open} - ${expiredHolds(purse, clock)}` })
-      .where(and(own(spendSums), sql`exists (select 1 from ${ended(purse, clock)})`)),
+      .set({ open: sql`${spendSums.open} - ${sumExpiredHolds(purse, clock)}` })
+      .where(and(own(spendSums), sql`exists (select 1 from ${selectEndedHolds(purse, clock)})`)),
     db
       .delete(spendHolds)
       .where(
@@ -215,7 +215,7 @@ function releaseExpiredHolds(
 }
 
 /** Reserves on condition: of two intents that fit alone but not together, the database accepts one (PAY-10). */
-function holdSpend(
+function reserveSpend(
   db: Database,
   { agent }: SpenderRow,
   { currency, amount: units }: Pick<IntentRow, "currency" | "amount">,
@@ -224,12 +224,12 @@ function holdSpend(
   also: SQL = sql`true`,
 ): Statement[] {
   const { did, environment, version, spendingLimit: limit } = agent;
-  const purse = purseOf(did, { environment, currency });
+  const purse = toPurse(did, { environment, currency });
   const sums = (what: "settled" | "open" | "both"): SQL => {
     const column = { settled: sql`s.settled`, open: sql`s.open`, both: sql`s.settled + s.open` }[what];
-    return sql`coalesce((select ${column} from spend_sums s where ${ofPurse("s", purse)}), 0)`;
+    return sql`coalesce((select ${column} from spend_sums s where ${matchesPurse("s", purse)}), 0)`;
   };
-  const before = settledBefore(purse, sql`${limit?.window_days ?? 0}`, now);
+  const before = selectSettledBefore(purse, sql`${limit?.window_days ?? 0}`, now);
   const fits =
     limit === null ? sql`true` : sql`${sums("both")} - ${before} + ${units} <= ${floorAmount(limit.amount, decimals)}`;
   return mustChange(
@@ -239,7 +239,7 @@ function holdSpend(
       .select(
         // Requires the judged scope and an active principal at the instant of the write.
         sql`select q.did, q.environment, ${currency}, 0, ${units} from agents q where q.did = ${did} and q.version = ${version} and q.status = 'ACTIVE'
-            and ${principalStands(sql`q.principal_id`, now)}
+            and ${isPrincipalActive(sql`q.principal_id`, now)}
             and ${sums("both")} + ${units} <= ${BASE_UNITS_MAX} and ${fits} and ${also}`,
       )
       .onConflictDoUpdate({
@@ -249,11 +249,11 @@ function holdSpend(
   );
 }
 
-const providerStands = ({ providerDid, environment, network }: IntentRow, sellers: readonly Seller[]): SQL =>
+const isProviderUnchanged = ({ providerDid, environment, network }: IntentRow, sellers: readonly Seller[]): SQL =>
   sql`${sql.join(
     sellers.map(
       (seller) => sql`exists (select 1 from agents r where r.did = ${seller.did} and r.version = ${seller.version}
-          and r.status = 'ACTIVE' and ${principalStands(sql`r.principal_id`, seller.now)})`,
+          and r.status = 'ACTIVE' and ${isPrincipalActive(sql`r.principal_id`, seller.now)})`,
     ),
     sql` and `,
   )}
@@ -261,12 +261,12 @@ const providerStands = ({ providerDid, environment, network }: IntentRow, seller
           and e.network = ${network} and e.state = 'CONSTRAINED')`;
 
 /** Bounds a provider's own intents for one consumer, because they hold that consumer's window (PAY-6). */
-const withinProvidersShare = ({ providerDid, consumerDid, openedBy }: IntentRow, now: number): SQL =>
+const isWithinProviderShare = ({ providerDid, consumerDid, openedBy }: IntentRow, now: number): SQL =>
   openedBy === providerDid
-    ? sql`${openedByProvider(providerDid, consumerDid, now)} < ${PROVIDER_INTENTS_MAX}`
+    ? sql`${selectOpenedByProvider(providerDid, consumerDid, now)} < ${PROVIDER_INTENTS_MAX}`
     : sql`true`;
 
-const openedByProvider = (providerDid: string, consumerDid: string, now: number): SQL<number> =>
+const selectOpenedByProvider = (providerDid: string, consumerDid: string, now: number): SQL<number> =>
   // Literal text, so that SQLite uses the partial index.
   sql<number>`(select count(*) from payment_intents i where i.provider_did = ${providerDid}
       and i.consumer_did = ${consumerDid} and i.status in ('OPEN', 'PAID') and i.spent_at is null and i.status = 'OPEN' and i.opened_by = ${providerDid}
@@ -284,7 +284,7 @@ export const countOpenedByProvider = (
 ): Read<number> =>
   read(
     db
-      .select({ count: openedByProvider(providerDid, consumerDid, now).as("count") })
+      .select({ count: selectOpenedByProvider(providerDid, consumerDid, now).as("count") })
       .from(agents)
       .where(eq(agents.did, providerDid)),
     (rows) => rows[0]?.count ?? 0,

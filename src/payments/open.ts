@@ -1,20 +1,20 @@
 // Opens a payment intent for either party against the consumer's policy (PAY-1 to PAY-12).
 import { type AgentCall, type Precheck, precheck } from "../call.ts";
-import { didHash, intentHash, namesNoPayer, storedHash, termsOf } from "../chain/hashes.ts";
+import { encodeStoredHash, hashDid, hashIntent, hashTerms, namesNoPayer } from "../chain/hashes.ts";
 import { fieldError, ServiceError, validationError } from "../core/errors.ts";
 import { newId } from "../core/ids.ts";
 import { PROVIDER_INTENTS_MAX, SECOND_MS } from "../core/limits.ts";
 import { BASE_UNITS_MAX } from "../core/money.ts";
-import { present } from "../db/batch.ts";
+import { dropAbsentReads } from "../db/batch.ts";
 import type { AgentRow } from "../db/tables/agents.ts";
 import type { IntentRow } from "../db/tables/money.ts";
 import { findPublicAgent } from "../identity/store.ts";
 import { insertIntent } from "../intents/store.ts";
-import { followerFor, type Sending, sendBeside } from "./closed.ts";
+import { type FollowerSending, prepareFollower, sendFollowerOutsideBatch } from "./closed.ts";
 import { type Deal, type Proposal, refuseIneligible } from "./eligibility.ts";
-import { countOpenedByProvider, holdStatements } from "./hold-store.ts";
-import { networksFor, type Order, OWN_ORDER, orderFaults, refuseStrangers } from "./order.ts";
-import { consumersClock, proposalOf, proposalReads } from "./proposal.ts";
+import { countOpenedByProvider, holdAmount } from "./hold-store.ts";
+import { findCandidateNetworks, findOrderFaults, type Order, OWN_ORDER_MESSAGE, refuseStrangers } from "./order.ts";
+import { buildProposalReads, consumersClock, toProposal } from "./proposal.ts";
 import type { IntentView } from "./responses.ts";
 import type { IntentInput } from "./schema.ts";
 import type { SpenderRow } from "./spend-store.ts";
@@ -44,15 +44,15 @@ export async function openIntent<V>(
 ): Promise<V> {
   const { db, now, deps } = call;
   const { consumerDid, providerDid } = order;
-  const candidates = networksFor(deps.config, order);
+  const candidates = findCandidateNetworks(deps.config, order);
   const opened = countOpenedByProvider(db, providerDid, consumerDid, now);
-  const found = await call.read({ ...proposalReads(call, order, candidates), opened }, consumersClock);
-  refuseStrangers(call, order, OWN_ORDER);
-  const proposal = proposalOf(call, order, candidates, found);
+  const found = await call.read({ ...buildProposalReads(call, order, candidates), opened }, consumersClock);
+  refuseStrangers(call, order, OWN_ORDER_MESSAGE);
+  const proposal = toProposal(call, order, candidates, found);
   const { parties, request } = proposal;
   refuseProvidersShare(call, found.spenders, found.opened);
-  const follower = followerFor(call, proposal.standing);
-  const { network, market, operationalWallet } = dealOf(call, proposal, follower);
+  const follower = prepareFollower(call, proposal.standing);
+  const { network, market, operationalWallet } = requireDeal(call, proposal, follower);
   const { units } = request;
   refuseProvidersWallet(payer, parties.provider.agent);
   refuseUncountable(found.spenders, units);
@@ -62,7 +62,7 @@ export async function openIntent<V>(
   const intentId = newIntentId(payer, now);
   const intent: IntentRow = {
     intentId,
-    intentHash: storedHash(intentHash(intentId, payer)),
+    intentHash: encodeStoredHash(hashIntent(intentId, payer)),
     payer,
     environment,
     consumerDid,
@@ -78,8 +78,8 @@ export async function openIntent<V>(
     amount: units,
     operationalWallet,
     status: "OPEN",
-    terms: termsOf(network.network, didHash(providerDid), didHash(consumerDid), BigInt(units)),
-    ...UNPAID,
+    terms: hashTerms(network.network, hashDid(providerDid), hashDid(consumerDid), BigInt(units)),
+    ...UNPAID_COLUMNS,
     spenders: [consumer, ...delegators].map(({ agent }) => agent.did),
     abandonRated: false,
     createdAt: now,
@@ -91,18 +91,18 @@ export async function openIntent<V>(
     version,
     now: providerNow,
   }));
-  const holds = holdStatements(db, intent, [consumer, ...delegators], sellers, network.decimals, call);
+  const holds = holdAmount(db, intent, [consumer, ...delegators], sellers, network.decimals, call);
   await call.commit([...holds, insertIntent(db, intent), ...follower.notes], view);
   follower.send();
   return view;
 }
 
 /** Even a refused call sends a late follower, so that a closed network is read again sooner. */
-function dealOf(call: AgentCall, proposal: Proposal, follower: Sending): Deal {
+function requireDeal(call: AgentCall, proposal: Proposal, follower: FollowerSending): Deal {
   try {
     return refuseIneligible(proposal, call.now);
   } catch (refusal) {
-    sendBeside(call, follower);
+    sendFollowerOutsideBatch(call, follower);
     throw refusal;
   }
 }
@@ -122,7 +122,7 @@ function refuseProvidersWallet(payer: string | null, { wallets }: Pick<AgentRow,
 }
 
 /** The columns of an intent that has no payment, settlement or cancellation yet. */
-export const UNPAID = {
+export const UNPAID_COLUMNS = {
   paymentTx: null,
   paymentLog: null,
   paymentBlock: null,
@@ -167,13 +167,13 @@ function refuseProvidersShare(
 export function precheckIntent(call: AgentCall, input: Partial<IntentInput>): Precheck {
   const { consumer_did: consumerDid, provider_did: providerDid, ...rest } = input;
   const order = { ...rest, consumerDid, providerDid };
-  const reads = present({
+  const reads = dropAbsentReads({
     consumer: consumerDid === undefined ? null : findPublicAgent(call.db, consumerDid),
     provider: providerDid === undefined ? null : findPublicAgent(call.db, providerDid),
   });
   return precheck(reads, ({ consumer, provider }) => {
     if (consumerDid !== undefined && providerDid !== undefined)
-      refuseStrangers(call, { consumerDid, providerDid }, OWN_ORDER);
-    return orderFaults(call.deps.config, order, { consumer, provider });
+      refuseStrangers(call, { consumerDid, providerDid }, OWN_ORDER_MESSAGE);
+    return findOrderFaults(call.deps.config, order, { consumer, provider });
   });
 }

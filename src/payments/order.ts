@@ -19,25 +19,25 @@ export function refuseStrangers(call: AgentCall, { consumerDid, providerDid }: P
   if (call.did === consumerDid || call.did === providerDid) return;
   throw new ServiceError("forbidden", message === undefined ? {} : { message });
 }
-export const OWN_ORDER = "An agent can open only its own intents, as the consumer_did or the provider_did.";
+export const OWN_ORDER_MESSAGE = "An agent can open only its own intents, as the consumer_did or the provider_did.";
 
-type Payable = Pick<Order, "network" | "currency">;
+type NetworkChoice = Pick<Order, "network" | "currency">;
 
 /** The networks that could settle the order. */
-export const networksFor = (config: Config, { network, currency }: Payable): Network[] =>
+export const findCandidateNetworks = (config: Config, { network, currency }: NetworkChoice): Network[] =>
   config.networks.filter(
     (known) =>
       (network === null || known === findNetwork(config.networks, network)) &&
       (currency === null || known.currency === currency),
   );
 
-type Proposed = { readonly [K in keyof Order]?: Order[K] | undefined };
+type PartialOrder = { readonly [K in keyof Order]?: Order[K] | undefined };
 
-export function orderFaults(config: Config, order: Proposed, found: { consumer: unknown; provider: unknown }) {
+export function findOrderFaults(config: Config, order: PartialOrder, found: { consumer: unknown; provider: unknown }) {
   const { consumerDid, providerDid, amount, currency = null, network = null } = order;
-  const candidates = networksFor(config, { currency, network });
-  const faults = networkFaults(config, { currency, network }, candidates);
-  if (amount !== undefined) faults.push(...amountFaults(amount, candidates));
+  const candidates = findCandidateNetworks(config, { currency, network });
+  const faults = findNetworkFaults(config, { currency, network }, candidates);
+  if (amount !== undefined) faults.push(...findAmountFaults(amount, candidates));
   if (consumerDid !== undefined && !found.consumer)
     faults.push(fieldError("consumer_did", "not_found", "No such agent."));
   if (providerDid !== undefined && !found.provider)
@@ -48,7 +48,11 @@ export function orderFaults(config: Config, order: Proposed, found: { consumer: 
   return faults;
 }
 
-function networkFaults(config: Config, { network, currency }: Payable, candidates: readonly Network[]): FieldError[] {
+function findNetworkFaults(
+  config: Config,
+  { network, currency }: NetworkChoice,
+  candidates: readonly Network[],
+): FieldError[] {
   if (network !== null && findNetwork(config.networks, network) === null) {
     return [fieldError("network", "invalid_value", "No such network; see GET /v1/markets.")];
   }
@@ -58,25 +62,25 @@ function networkFaults(config: Config, { network, currency }: Payable, candidate
   ];
 }
 
-/** Judges the amount by the finest candidate token; `unitsOf` judges it again by the token of the chosen network. */
-function amountFaults(amount: string, candidates: readonly Network[]): FieldError[] {
+/** Judges the amount by the finest candidate token; `toUnits` judges it again by the token of the chosen network. */
+function findAmountFaults(amount: string, candidates: readonly Network[]): FieldError[] {
   const decimals = candidates.map((network) => network.decimals);
   const parsed = parseAmount(amount, Math.max(0, ...decimals));
   if (!parsed.ok)
     return candidates.length === 0 && parsed.fault === "invalid_format"
       ? []
-      : [unfit(parsed.fault, amount, Math.max(...decimals))];
+      : [toAmountFault(parsed.fault, amount, Math.max(...decimals))];
   return parsed.units > 0 ? [] : [fieldError("amount", "too_small", "Must be more than zero.")];
 }
 
-function unfit(fault: MoneyFault, amount: string, decimals: number): FieldError {
+function toAmountFault(fault: MoneyFault, amount: string, decimals: number): FieldError {
   if (fault !== "invalid_format") return fieldError("amount", fault);
   const message = isDecimal(amount) ? `Must have at most ${decimals} decimals, as the token has.` : DECIMAL_MESSAGE;
   return fieldError("amount", fault, message);
 }
 
-export function unitsOf(amount: string, { decimals }: Network): number {
+export function toUnits(amount: string, { decimals }: Network): number {
   const parsed = parseAmount(amount, decimals);
-  if (!parsed.ok) throw validationError([unfit(parsed.fault, amount, decimals)]);
+  if (!parsed.ok) throw validationError([toAmountFault(parsed.fault, amount, decimals)]);
   return parsed.units;
 }

@@ -1,6 +1,6 @@
 // An order with the facts that it is judged by (PAY-3), read in one trip: for opening an intent and for the dry run (PAY-20).
 import { findNetwork, type Network } from "../chain/networks.ts";
-import { findStandings } from "../chain/standing-store.ts";
+import { findAvailabilities } from "../chain/standing-store.ts";
 import type { Deps } from "../context.ts";
 import { ServiceError, validationError } from "../core/errors.ts";
 import type { Database, ReadResults } from "../db/batch.ts";
@@ -9,25 +9,25 @@ import { marketCode } from "../markets/jurisdictions.ts";
 import { findOffers } from "../markets/store.ts";
 import { ratingMethod } from "../ratings/method.ts";
 import { findDeal, type Proposal } from "./eligibility.ts";
-import { type Order, orderFaults, unitsOf } from "./order.ts";
+import { findOrderFaults, type Order, toUnits } from "./order.ts";
 import { findSpenders } from "./spend-store.ts";
 
 type Call = { readonly db: Database; readonly now: number; readonly ahead: number; readonly deps: Deps };
 
-export const proposalReads = ({ db, now, ahead }: Call, order: Order, candidates: readonly Network[]) => {
+export const buildProposalReads = ({ db, now, ahead }: Call, order: Order, candidates: readonly Network[]) => {
   const { consumerDid, providerDid } = order;
   return {
     spenders: findSpenders(db, consumerDid, currencyOf(order, candidates), { now, ahead }),
     provider: findTimedAgent(db, providerDid),
     providerDelegators: findAncestors(db, providerDid),
     offers: findOffers(db, providerDid, consumerDid, [...new Set(candidates.map(({ currency }) => currency))]),
-    standings: findStandings(
+    standings: findAvailabilities(
       db,
       candidates.map(({ network }) => network),
     ),
   };
 };
-type Found = ReadResults<ReturnType<typeof proposalReads>>;
+type Found = ReadResults<ReturnType<typeof buildProposalReads>>;
 
 /** All candidates settle in the order's currency, or are the one network that it names. Without a candidate the order is refused. */
 export const currencyOf = ({ currency }: Order, [candidate]: readonly Network[]): string =>
@@ -37,14 +37,14 @@ export const currencyOf = ({ currency }: Order, [candidate]: readonly Network[])
 export const consumersClock = { clock: ({ spenders }: Pick<Found, "spenders">) => spenders[0]?.clockOffsetMs };
 
 /** Throws the faults of the order that only these reads can show. */
-export function proposalOf(
+export function toProposal(
   { deps, now }: Call,
   order: Order,
   candidates: readonly Network[],
   { spenders, provider, providerDelegators, offers, standings }: Found,
 ): Proposal {
   const [consumer, ...delegators] = spenders;
-  const faults = orderFaults(deps.config, order, { consumer, provider });
+  const faults = findOrderFaults(deps.config, order, { consumer, provider });
   if (faults.length > 0 || !consumer || !provider) throw validationError(faults);
   const { country } = consumer.principal;
   const { environment } = consumer.agent;
@@ -57,7 +57,7 @@ export function proposalOf(
   const method = ratingMethod(deps.env, environment);
   return {
     parties: { consumer, delegators, provider, providerNow, providerDelegators, method },
-    request: { units: unitsOf(order.amount, settling), settling, network: named, deal },
+    request: { units: toUnits(order.amount, settling), settling, network: named, deal },
     wanted,
     standing: standings.find(({ network }) => network === deal?.network.network),
   };

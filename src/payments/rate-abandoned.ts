@@ -2,22 +2,22 @@
 // comes when no late payment can settle the intent any more, so it never has to be undone.
 import { rateAgent } from "../agents/rate.ts";
 import { addChangedRows, applyChangedRows, createChangedRows, pickRows, type RatedRows } from "../agents/rated-rows.ts";
-import { networkNamed } from "../chain/networks.ts";
+import { requireNetwork } from "../chain/networks.ts";
 import { commitAll } from "../commit.ts";
 import type { Deps } from "../context.ts";
-import { FIRST } from "../core/due.ts";
+import { BEFORE_FIRST_DUE } from "../core/due.ts";
 import { type Database, readBatch, type Statement } from "../db/batch.ts";
 import type { Timed } from "../db/clock.ts";
 import { compileReads } from "../db/compiled.ts";
 import type { IntentRow } from "../db/tables/money.ts";
 import { type AgentWithPrincipal, findPublicAgent, findPublicAgents } from "../identity/store.ts";
-import { findUnratedIntents, ofIntent, ratedConsumersIn } from "../intents/find-store.ts";
-import { LATE_MS } from "../intents/states.ts";
-import { findIntent, findIntents, markRated } from "../intents/store.ts";
-import type { EachJob, SetRecorded } from "../jobs/job.ts";
+import { findUnratedIntents, ratedConsumersIn, selectFromIntent } from "../intents/find-store.ts";
+import { LATE_FACILITATION_MS } from "../intents/states.ts";
+import { findIntent, findIntents, markAbandonRated } from "../intents/store.ts";
+import type { EachJob, SetResult } from "../jobs/job.ts";
 import { retryUnderLocks } from "../objects/locks.ts";
 import { ratingMethod } from "../ratings/method.ts";
-import { consumerSignal } from "../ratings/rating.ts";
+import { toConsumerSignal } from "../ratings/rating.ts";
 import { findCounterpartiesIn, findCounterpartyOf, findHeaviestIn, findHeaviestOf } from "../ratings/store.ts";
 
 export const rateAbandonedIntents: EachJob = {
@@ -25,9 +25,9 @@ export const rateAbandonedIntents: EachJob = {
   name: "rate_abandoned_intents",
   part: 20,
   find: async (deps, after, limit) => {
-    const endedBefore = deps.clock.now() - LATE_MS;
+    const endedBefore = deps.clock.now() - LATE_FACILITATION_MS;
     const { due } = await readBatch(deps.db, {
-      due: findUnratedIntents(deps.db, endedBefore, after ?? FIRST, limit),
+      due: findUnratedIntents(deps.db, endedBefore, after ?? BEFORE_FIRST_DUE, limit),
     });
     return due;
   },
@@ -35,18 +35,18 @@ export const rateAbandonedIntents: EachJob = {
     retryUnderLocks(deps.env, async (touches) => {
       const unrated = await readOneUnrated(deps.db, intentId);
       touches(unrated.map(({ intent }) => intent.consumerDid));
-      return (await rateAll(deps, unrated)).done > 0;
+      return (await rateIntents(deps, unrated)).done > 0;
     }),
-  recordSet: async (deps, intentIds) => rateAll(deps, await readUnrated(deps.db, intentIds)),
+  recordSet: async (deps, intentIds) => rateIntents(deps, await readUnrated(deps.db, intentIds)),
 };
 
-type Unrated = {
+type UnratedIntent = {
   readonly intent: Timed<IntentRow>;
   readonly consumer: AgentWithPrincipal & Omit<RatedRows, "escrows">;
 };
 
-const readsOfOne = (db: Database, intentId: string) => {
-  const of = ofIntent(intentId);
+const buildReadsOfOne = (db: Database, intentId: string) => {
+  const of = selectFromIntent(intentId);
   return {
     intent: findIntent(db, intentId),
     consumer: findPublicAgent(db, of.consumerDid),
@@ -56,8 +56,8 @@ const readsOfOne = (db: Database, intentId: string) => {
 };
 
 /** Reads one intent, with fewer rows than `readUnrated` reads. */
-async function readOneUnrated(db: Database, intentId: string): Promise<Unrated[]> {
-  const { intent, consumer, ...rows } = await readBatch(db, readsOfOne(db, intentId));
+async function readOneUnrated(db: Database, intentId: string): Promise<UnratedIntent[]> {
+  const { intent, consumer, ...rows } = await readBatch(db, buildReadsOfOne(db, intentId));
   if (!intent || !isUnrated(intent)) return [];
   if (!consumer) throw new Error("an intent without its consumer");
   return [{ intent, consumer: { ...consumer, ...rows } }];
@@ -65,7 +65,7 @@ async function readOneUnrated(db: Database, intentId: string): Promise<Unrated[]
 
 const isUnrated = ({ abandonRated, status }: IntentRow): boolean => !abandonRated && status === "ABANDONED";
 
-const readsOfSeveral = compileReads((db, intentIds) => {
+const buildReadsOfSeveral = compileReads((db, intentIds) => {
   const consumers = ratedConsumersIn(intentIds);
   return {
     intents: findIntents(db, intentIds),
@@ -76,8 +76,8 @@ const readsOfSeveral = compileReads((db, intentIds) => {
 });
 
 /** Reads the intents that are not rated yet, in the given order, with the rows of their consumers. */
-async function readUnrated(db: Database, intentIds: readonly string[]): Promise<Unrated[]> {
-  const { intents, consumers, ...rows } = await readBatch(db, readsOfSeveral(db, JSON.stringify(intentIds)));
+async function readUnrated(db: Database, intentIds: readonly string[]): Promise<UnratedIntent[]> {
+  const { intents, consumers, ...rows } = await readBatch(db, buildReadsOfSeveral(db, JSON.stringify(intentIds)));
   return intentIds
     .flatMap((id) => intents.filter(({ intentId }) => intentId === id))
     .filter(isUnrated)
@@ -89,10 +89,10 @@ async function readUnrated(db: Database, intentIds: readonly string[]): Promise<
     });
 }
 
-async function rateAll(deps: Deps, unrated: readonly Unrated[]): Promise<SetRecorded> {
+async function rateIntents(deps: Deps, unrated: readonly UnratedIntent[]): Promise<SetResult> {
   const changed = createChangedRows();
   const statements = unrated.flatMap(({ intent, consumer }): Statement[] => {
-    const mark = markRated(deps.db, intent.intentId);
+    const mark = markAbandonRated(deps.db, intent.intentId);
     if (givesNoSignal(intent, consumer)) return mark;
     const source = applyChangedRows(changed, { ...consumer, escrows: [] }, intent.providerPrincipalId);
     const rated = rateConsumer(deps, intent, source);
@@ -111,7 +111,7 @@ const givesNoSignal = (intent: IntentRow, { agent }: AgentWithPrincipal): boolea
   agent.environment !== intent.environment || intent.providerPrincipalId === intent.consumerPrincipalId;
 
 function rateConsumer(deps: Deps, intent: Timed<IntentRow>, source: AgentWithPrincipal & RatedRows) {
-  const { decimals } = networkNamed(deps.config.networks, intent.network);
+  const { decimals } = requireNetwork(deps.config.networks, intent.network);
   const method = ratingMethod(deps.env, intent.environment);
   const { counterparty, heaviest } = source;
   return rateAgent(
@@ -119,7 +119,7 @@ function rateConsumer(deps: Deps, intent: Timed<IntentRow>, source: AgentWithPri
     deps,
     { ...source, markets: [] },
     {
-      add: consumerSignal(method, "intent_abandoned", intent.amount / 10 ** decimals),
+      add: toConsumerSignal(method, "intent_abandoned", intent.amount / 10 ** decimals),
       at: intent.expiresAt,
       interaction: false,
       counterpartyPrincipalId: intent.providerPrincipalId,

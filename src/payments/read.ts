@@ -2,7 +2,7 @@
 import { type AgentCall, type Precheck, precheck } from "../call.ts";
 import { ServiceError } from "../core/errors.ts";
 import type { IntentRow } from "../db/tables/money.ts";
-import { hasEnded } from "../intents/states.ts";
+import { hasHoldEnded } from "../intents/states.ts";
 import { findIntent, findIntentFor } from "../intents/store.ts";
 import { refuseStrangers } from "./order.ts";
 import type { IntentView } from "./responses.ts";
@@ -13,20 +13,20 @@ export async function getIntent(call: AgentCall, intentId: string): Promise<Inte
     { intent: findIntentFor(call.db, intentId, call.did, call.now) },
     { clock: (found) => found.intent?.clockOffsetMs },
   );
-  refuseOthers(call, intent);
+  refuseNonParties(call, intent);
   const seen = intent.readThrough === null ? null : intent.readThrough + call.ahead;
-  const released = hasEnded(intent, seen);
+  const released = hasHoldEnded(intent, seen);
   return toIntentView(call.deps.config, intent, call.now, { released, confirmBy: intent.confirmBy });
 }
 
 /** Refuses an unknown intent (404) and a stranger to it (403) before 422. */
 export const precheckReading = (call: AgentCall, intentId: string): Precheck =>
   precheck({ intent: findIntent(call.db, intentId) }, ({ intent }) => {
-    refuseOthers(call, intent);
+    refuseNonParties(call, intent);
     return [];
   });
 
-export function refuseOthers<I extends IntentRow>(call: AgentCall, intent: I | null): asserts intent is I {
+export function refuseNonParties<I extends IntentRow>(call: AgentCall, intent: I | null): asserts intent is I {
   if (!intent) throw new ServiceError("not_found");
   refuseStrangers(call, intent);
 }

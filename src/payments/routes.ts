@@ -1,14 +1,14 @@
 // Routes of payment intents, and of the form for AEA/P clients (PAY-1, PAY-17, PAY-18).
 import type { ErrorCode } from "../core/errors.ts";
 import { route } from "../http/route.ts";
-import { validFields } from "../http/schemas.ts";
+import { pickValidFields } from "../http/schemas.ts";
 import { agentParams } from "../identity/schema.ts";
-import { addressRefusal, getPaymentAddress } from "./address.ts";
+import { getPaymentAddress, mapAddressRefusal } from "./address.ts";
 import { evaluateOrder, precheckEvaluation } from "./evaluate.ts";
 import { getIntents } from "./list.ts";
 import { createIntent, precheckIntent } from "./open.ts";
 import { getIntent, precheckReading } from "./read.ts";
-import { addressQuery, evaluationInput, intentInput, intentParams, intentQuery, payerFaults } from "./schema.ts";
+import { addressQuery, evaluationInput, findPayerFaults, intentInput, intentParams, intentQuery } from "./schema.ts";
 
 const REFUSALS: readonly ErrorCode[] = [
   "forbidden",
@@ -28,13 +28,13 @@ export const paymentRoutes = [
     path: "/v1/payment-intents",
     operationId: "createPaymentIntent",
     body: intentInput,
-    rules: payerFaults,
+    rules: findPayerFaults,
     status: 201,
     errors: REFUSALS,
     idempotency: "plain",
     surfaces: ["agent"],
     handle: (call, { body }) => createIntent(call, body),
-    precheck: (call, { body }) => precheckIntent(call, validFields(intentInput, body)),
+    precheck: (call, { body }) => precheckIntent(call, pickValidFields(intentInput, body)),
   }),
   route({
     method: "get",
@@ -69,7 +69,7 @@ export const paymentRoutes = [
     surfaces: ["agent", "management"],
     whenUsedUp: true,
     handle: (call, { params, body }) => evaluateOrder(call, params.did, body),
-    precheck: (call, { params, body }) => precheckEvaluation(call, params.did, validFields(evaluationInput, body)),
+    precheck: (call, { params, body }) => precheckEvaluation(call, params.did, pickValidFields(evaluationInput, body)),
   }),
   route({
     method: "get",
@@ -81,6 +81,6 @@ export const paymentRoutes = [
     errors: ["spend_policy_violation"],
     surfaces: ["agent"],
     handle: (call, { query }) => getPaymentAddress(call, query),
-    mapRefusal: addressRefusal,
+    mapRefusal: mapAddressRefusal,
   }),
 ];

@@ -20,7 +20,7 @@ export const intentInput = z
 export type IntentInput = z.infer<typeof intentInput>;
 
 /** A mixed-case address carries a checksum. */
-export function payerFaults(raw: unknown): FieldError[] {
+export function findPayerFaults(raw: unknown): FieldError[] {
   const { data } = z.object({ payer: address }).safeParse(raw);
   if (data === undefined || isAddress(data.payer)) return [];
   return [fieldError("payer", "invalid_value", "The address's checksum (EIP-55) is wrong: a character is mistyped.")];

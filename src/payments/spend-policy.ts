@@ -44,7 +44,7 @@ export type CheckOutcome = {
 };
 
 /** The amount that counts in the window: settled in it, or held by open intents (PAY-10). */
-export const spentInWindow = ({ settled, settledBefore, open, expired }: SpendSums): number =>
+export const sumWindow = ({ settled, settledBefore, open, expired }: SpendSums): number =>
   settled - settledBefore + open - expired;
 
 /** The checks that at least one spender's policy makes, in the order of PAY-8. */
@@ -62,7 +62,7 @@ function judgeCeiling(spenders: readonly Spender[], { units, decimals }: Payment
   const ceilings = spenders.flatMap(({ did, maxTransactionValue }) =>
     maxTransactionValue === null ? [] : [{ did, bound: floorAmount(maxTransactionValue, decimals) }],
   );
-  const narrowest = lowest(ceilings);
+  const narrowest = findLowestBound(ceilings);
   if (!narrowest) return null;
   const format = (value: number) => formatAmount(value, decimals);
   return {
@@ -75,7 +75,7 @@ function judgeCeiling(spenders: readonly Spender[], { units, decimals }: Payment
 }
 
 /** A limit in another currency allows no amount, and is shown as it was set, because its token may have other decimals (PAY-9). */
-type Window = {
+type JudgedWindow = {
   readonly did: string;
   readonly bound: number;
   readonly limit: string;
@@ -84,14 +84,14 @@ type Window = {
 
 function judgeWindow(spenders: readonly Spender[], payment: Payment): CheckOutcome | null {
   const format = (value: number) => formatAmount(value, payment.decimals);
-  const windows = spenders.flatMap(({ did, spendingLimit, spend }): Window[] => {
+  const windows = spenders.flatMap(({ did, spendingLimit, spend }): JudgedWindow[] => {
     if (spendingLimit === null) return [];
     const foreign = spendingLimit.currency !== payment.currency;
     if (foreign) return [{ did, bound: 0, limit: spendingLimit.amount, currency: spendingLimit.currency }];
     const limit = floorAmount(spendingLimit.amount, payment.decimals);
-    return [{ did, bound: Math.max(0, limit - spentInWindow(spend)), limit: format(limit) }];
+    return [{ did, bound: Math.max(0, limit - sumWindow(spend)), limit: format(limit) }];
   });
-  const narrowest = lowest(windows);
+  const narrowest = findLowestBound(windows);
   if (!narrowest) return null;
   const { did, bound, limit, currency } = narrowest;
   return {
@@ -109,7 +109,7 @@ function judgeTier(spenders: readonly Spender[], provider: Counterparty): CheckO
   const floors = spenders.flatMap(({ did, minimumCounterpartyCertTier: tier }) =>
     tier === null ? [] : [{ did, tier, bound: -tierRank(tier) }],
   );
-  const narrowest = lowest(floors);
+  const narrowest = findLowestBound(floors);
   if (!narrowest) return null;
   return {
     check: "minimum_counterparty_cert_tier",
@@ -124,7 +124,7 @@ function judgeRating(spenders: readonly Spender[], provider: Counterparty): Chec
   const floors = spenders.flatMap(({ did, minimumCounterpartyAr: floor }) =>
     floor === null ? [] : [{ did, floor, bound: -floor }],
   );
-  const narrowest = lowest(floors);
+  const narrowest = findLowestBound(floors);
   if (!narrowest) return null;
   return {
     check: "minimum_counterparty_ar",
@@ -137,7 +137,7 @@ function judgeRating(spenders: readonly Spender[], provider: Counterparty): Chec
 }
 
 /** The lowest bound; among equal ones, the bound of the agent nearest to the consumer. */
-const lowest = <T extends { readonly bound: number }>(bounds: readonly T[]): T | undefined =>
+const findLowestBound = <T extends { readonly bound: number }>(bounds: readonly T[]): T | undefined =>
   bounds.reduce<T | undefined>(
     (least, one) => (least === undefined || one.bound < least.bound ? one : least),
     undefined,

@@ -12,29 +12,29 @@ import { spendSums } from "../db/tables/spending.ts";
 import { BLOCK_CLOCK_SKEW_MS } from "../intents/states.ts";
 import type { SpendSums } from "./spend-policy.ts";
 
-export type SpenderStanding = Pick<PrincipalRow, "status" | "attestationExpiresAt" | "accountStopped" | "country">;
-export type SpenderRow = Timed<{ agent: AgentRow; principal: SpenderStanding; spend: SpendSums }>;
+export type SpenderPrincipal = Pick<PrincipalRow, "status" | "attestationExpiresAt" | "accountStopped" | "country">;
+export type SpenderRow = Timed<{ agent: AgentRow; principal: SpenderPrincipal; spend: SpendSums }>;
 
 /** An agent's spending in one environment and currency: sandbox spending does not count in production (AGT-34), nor one currency in another. */
 export type Purse = { readonly did: SQL; readonly environment: SQL; readonly currency: SQL };
-export const ofPurse = (alias: string, { did, environment, currency }: Purse): SQL =>
+export const matchesPurse = (alias: string, { did, environment, currency }: Purse): SQL =>
   sql`${sql.raw(alias)}.did = ${did} and ${sql.raw(alias)}.environment = ${environment} and ${sql.raw(alias)}.currency = ${currency}`;
 
-export type Spent = Pick<IntentRow, "environment" | "currency">;
+export type SpentIn = Pick<IntentRow, "environment" | "currency">;
 
-export const purseOf = (did: string, { environment, currency }: Spent): Purse => ({
+export const toPurse = (did: string, { environment, currency }: SpentIn): Purse => ({
   did: sql`${did}`,
   environment: sql`${environment}`,
   currency: sql`${currency}`,
 });
 
 /** The row of sums in which an intent of the agent counts. */
-export const isPurse = (did: string, { environment, currency }: Spent): SQL | undefined =>
+export const isPurseRow = (did: string, { environment, currency }: SpentIn): SQL | undefined =>
   and(eq(spendSums.did, did), eq(spendSums.environment, environment), eq(spendSums.currency, currency));
 
 /** The running total when a window began. Reads one row, however long the ledger is. */
-export const settledBefore = (purse: Purse, windowDays: SQL, now: number | Placeholder): SQL<number> =>
-  sql<number>`coalesce((select l.total from spend_ledger l where ${ofPurse("l", purse)}
+export const selectSettledBefore = (purse: Purse, windowDays: SQL, now: number | Placeholder): SQL<number> =>
+  sql<number>`coalesce((select l.total from spend_ledger l where ${matchesPurse("l", purse)}
       and l.at <= ${now} - ${DAY_MS} * ${windowDays} order by l.at desc limit 1), 0)`;
 
 /** The instant of a call, and how far its clock is ahead of the chains' clock, in milliseconds. */
@@ -45,12 +45,12 @@ type CompiledClock = { readonly [part in keyof SpendClock]: Placeholder };
  * Holds that have ended: the network was read so far that no payment in time can be missing (PAY-21). The query joins networks first, so that each is
  * one range of the index of holds.
  */
-export const ended = (purse: Purse, { ahead }: Pick<SpendClock | CompiledClock, "ahead">): SQL =>
-  sql`followers f cross join spend_holds h on ${ofPurse("h", purse)} and h.network = f.network
+export const selectEndedHolds = (purse: Purse, { ahead }: Pick<SpendClock | CompiledClock, "ahead">): SQL =>
+  sql`followers f cross join spend_holds h on ${matchesPurse("h", purse)} and h.network = f.network
       and h.expires_at <= f.read_through + ${ahead} - ${BLOCK_CLOCK_SKEW_MS}`;
 
-export const expiredHolds = (purse: Purse, clock: SpendClock | CompiledClock): SQL<number> =>
-  sql<number>`coalesce((select sum(h.amount) from ${ended(purse, clock)}), 0)`;
+export const sumExpiredHolds = (purse: Purse, clock: SpendClock | CompiledClock): SQL<number> =>
+  sql<number>`coalesce((select sum(h.amount) from ${selectEndedHolds(purse, clock)}), 0)`;
 
 /** Finds the consumer and its delegators, nearest first, with live scopes, their principals' standing and their windows in a currency. */
 export const findSpenders = (
@@ -59,7 +59,7 @@ export const findSpenders = (
   currency: string,
   { now, ahead }: SpendClock,
 ): Read<SpenderRow[]> =>
-  read(spendersByDid(db, { consumerDid, currency, now, ahead }), (rows: RowOf<typeof spendersByDid>[]) =>
+  read(selectSpenders(db, { consumerDid, currency, now, ahead }), (rows: RowOf<typeof selectSpenders>[]) =>
     rows
       .sort((a, b) => a.depth - b.depth)
       .map(({ agent, status, attestationExpiresAt, accountStopped, country, clockOffsetMs, ...spend }) => ({
@@ -75,7 +75,7 @@ export const findSpenders = (
       })),
   );
 
-const spendersByDid = compileOnce((db) => {
+const selectSpenders = compileOnce((db) => {
   const { placeholder } = sql;
   const [consumerDid, currency] = [placeholder("consumerDid"), placeholder("currency")];
   const clock = { now: placeholder("now"), ahead: placeholder("ahead") };
@@ -84,14 +84,14 @@ const spendersByDid = compileOnce((db) => {
   return db
     .select({
       agent: getTableColumns(agents),
-      status: sql<SpenderStanding["status"]>`${principals.status}`.as("p_status"),
+      status: sql<SpenderPrincipal["status"]>`${principals.status}`.as("p_status"),
       attestationExpiresAt: sql<number>`${principals.attestationExpiresAt}`.as("p_attestation"),
-      accountStopped: sql<SpenderStanding["accountStopped"]>`${principals.accountStopped}`.as("p_account_stopped"),
+      accountStopped: sql<SpenderPrincipal["accountStopped"]>`${principals.accountStopped}`.as("p_account_stopped"),
       country: sql<string>`${principals.country}`.as("p_country"),
       settled: sql<number>`coalesce(${spendSums.settled}, 0)`.as("settled"),
       open: sql<number>`coalesce(${spendSums.open}, 0)`.as("open"),
-      settledBefore: settledBefore(purse, windowDays, clock.now).as("settled_before"),
-      expired: expiredHolds(purse, clock).as("expired"),
+      settledBefore: selectSettledBefore(purse, windowDays, clock.now).as("settled_before"),
+      expired: sumExpiredHolds(purse, clock).as("expired"),
       depth: sql<number>`chain.depth`.as("depth"),
       // In the sandbox the clock of the consumer's platform rules (ACC-9).
       clockOffsetMs: sql<number>`case when chain.depth = 0 and ${agents.environment} = 'sandbox'

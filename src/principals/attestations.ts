@@ -75,7 +75,7 @@ export function attestationFaults(
 }
 
 /** The row of a principal's current attestation. Earlier ones keep their own rows. */
-export const currentAttestation = (
+export const toAttestationRow = (
   row: PrincipalRow,
   { proof, recordedAt }: Pick<AttestationRow, "proof" | "recordedAt">,
 ): AttestationRow => ({

@@ -3,17 +3,17 @@ import { and, asc, eq, getTableColumns, inArray, isNotNull, notInArray, type SQL
 import { type AttestationStop, type CustomerStatus, ENVIRONMENTS, type PrincipalStatus } from "../core/vocabulary.ts";
 import { type Condition, type Database, guard, type Read, read, readAll, type Statement } from "../db/batch.ts";
 import { type CascadeRow, cascades, customers, type PrincipalRow, principals } from "../db/tables/principals.ts";
-import { type Tenant, within } from "../db/tenant.ts";
+import { isOfTenant, type Tenant } from "../db/tenant.ts";
 import type { Stops } from "./standing.ts";
 
 // ---- Of an account -------------------------------------------------------------------------------------------------------
 
 /** The tenant principal of an account, which the index of the other principals does not have. */
-export const tenantOf = (platformId: string | SQL<string>): SQL =>
+export const tenantPrincipalIdOf = (platformId: string | SQL<string>): SQL =>
   sql`select tenant_principal_id from platforms where platform_id = ${platformId}`;
 
 /** Each pair of environment and status is its own range in the index. */
-const listedIn = (platformId: string | SQL<string>, statuses: readonly PrincipalStatus[]): SQL | undefined =>
+const isInStatuses = (platformId: string | SQL<string>, statuses: readonly PrincipalStatus[]): SQL | undefined =>
   and(
     eq(principals.platformId, platformId),
     inArray(principals.environment, [...ENVIRONMENTS]),
@@ -31,7 +31,7 @@ export const findPrincipalsIn = (
   statuses: readonly PrincipalStatus[],
   slice: number,
 ): Read<WithReports[]> => {
-  const found = sql`select principal_id from principals where ${listedIn(platformId, statuses)} limit ${slice}`;
+  const found = sql`select principal_id from principals where ${isInStatuses(platformId, statuses)} limit ${slice}`;
   return readAll(
     db
       .select({ principal: getTableColumns(principals), cascade: getTableColumns(cascades) })
@@ -39,16 +39,16 @@ export const findPrincipalsIn = (
       .leftJoin(cascades, and(eq(cascades.subjectId, principals.principalId), isNotNull(cascades.report)))
       .where(
         and(
-          sql`principal_id in (select principal_id from (${found}) union all ${tenantOf(platformId)})`,
+          sql`principal_id in (select principal_id from (${found}) union all ${tenantPrincipalIdOf(platformId)})`,
           inArray(principals.status, [...statuses]),
         ),
       ),
   );
 };
 
-export const somePrincipalIn = (platformId: string | SQL<string>, statuses: readonly PrincipalStatus[]): SQL =>
-  sql`(exists (select 1 from principals where ${listedIn(platformId, statuses)}) or exists (select 1 from principals
-      where principal_id = (${tenantOf(platformId)}) and ${inArray(principals.status, [...statuses])}))`;
+export const existsPrincipalIn = (platformId: string | SQL<string>, statuses: readonly PrincipalStatus[]): SQL =>
+  sql`(exists (select 1 from principals where ${isInStatuses(platformId, statuses)}) or exists (select 1 from principals
+      where principal_id = (${tenantPrincipalIdOf(platformId)}) and ${inArray(principals.status, [...statuses])}))`;
 
 // ---- Of one act ------------------------------------------------------------------------------------------------------------
 
@@ -62,38 +62,38 @@ export type GroupMove = {
   readonly note?: string | null;
 };
 
-export const groupedUnder = (tenant: Tenant, customerId: string): Condition => grouped(tenant, sql`${customerId}`);
+export const isGroupedBy = (tenant: Tenant, customerId: string): Condition => isInCustomer(tenant, sql`${customerId}`);
 
 /** Selects a customer's principals while the customer is in one of the statuses, so that an act that will be refused reads none of them. */
-export const groupedWhile = (tenant: Tenant, customerId: string, statuses: readonly CustomerStatus[]): Condition =>
-  grouped(
+export const isGroupedByWhile = (tenant: Tenant, customerId: string, statuses: readonly CustomerStatus[]): Condition =>
+  isInCustomer(
     tenant,
     sql`(select customer_id from customers where customer_id = ${customerId} and ${inArray(customers.status, [...statuses])})`,
   );
 
-const grouped = (tenant: Tenant, customerId: SQL): Condition =>
-  sql`${within(principals, tenant)} and ${principals.customerId} = ${customerId} and tenant = 0`;
+const isInCustomer = (tenant: Tenant, customerId: SQL): Condition =>
+  sql`${isOfTenant(principals, tenant)} and ${principals.customerId} = ${customerId} and tenant = 0`;
 
 /** A closed principal does not change any more. */
-export const movable = (where: Condition): SQL | undefined => and(where, sql`closed = 0`);
+export const isMovable = (where: Condition): SQL | undefined => and(where, sql`closed = 0`);
 
 /** Principals without a cascade. The act changes the others too, but their cascades report them. */
-const free = (where: Condition): SQL | undefined =>
+const hasNoCascade = (where: Condition): SQL | undefined =>
   and(
-    movable(where),
+    isMovable(where),
     sql`not exists (select 1 from ${cascades} where ${cascades.subjectId} = ${principals.principalId})`,
   );
 
 export const findGroup = (db: Database, where: Condition, limit: number): Read<PrincipalRow[]> =>
-  readAll(db.select().from(principals).where(free(where)).orderBy(asc(principals.principalId)).limit(limit));
+  readAll(db.select().from(principals).where(hasNoCascade(where)).orderBy(asc(principals.principalId)).limit(limit));
 
 /** The ids of the first principals of a group, as a query. */
 export const groupIds = (where: Condition, limit: number): SQL =>
-  sql`select ${principals.principalId} from ${principals} where ${free(where)} order by ${principals.principalId} limit ${limit}`;
+  sql`select ${principals.principalId} from ${principals} where ${hasNoCascade(where)} order by ${principals.principalId} limit ${limit}`;
 
 /** The ids of all principals of a group except some, as a query. */
-export const idsOf = (where: Condition, without: readonly string[] = []): SQL =>
-  sql`select ${principals.principalId} from ${principals} where ${and(movable(where), notInArray(principals.principalId, [...without]))}`;
+export const groupIdsExcept = (where: Condition, without: readonly string[] = []): SQL =>
+  sql`select ${principals.principalId} from ${principals} where ${and(isMovable(where), notInArray(principals.principalId, [...without]))}`;
 
 /** Returns true while agents of the group are still being suspended. */
 export const isGroupStopping = (db: Database, where: Condition): Read<boolean> =>
@@ -103,7 +103,7 @@ export const isGroupStopping = (db: Database, where: Condition): Read<boolean> =
       .from(principals)
       .where(
         and(
-          movable(where),
+          isMovable(where),
           sql`exists (select 1 from ${cascades} where ${cascades.subjectId} = ${principals.principalId}
             and ${cascades.trigger} <> 'principal_returns')`,
         ),
@@ -127,7 +127,7 @@ export const attestationStopAfter = (now: number): SQL<AttestationStop | null> =
   sql`coalesce(attestation_stop, case when attestation_expires_at <= ${now} then 'attestation_expired' end)`;
 
 /** True for an end that no job has recorded, like `endsUnrecorded` of expire.ts. An act on a group never meets a closed account. */
-export const endedUnrecorded = (now: number): SQL => sql`(status = 'ACTIVE' and attestation_expires_at <= ${now})`;
+export const endUnrecordedSql = (now: number): SQL => sql`(status = 'ACTIVE' and attestation_expires_at <= ${now})`;
 
 /** The status after an act, like `statusOf` of standing.ts. */
 export function statusAfter(

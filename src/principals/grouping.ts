@@ -9,7 +9,7 @@ export const customerFaults = (
 ): FieldError[] => (typeof customerId === "string" && !customer ? [fieldError("customer_id", "not_found")] : []);
 
 /** A principal cannot join a suspended customer. */
-export function refuseSuspended(customer: FoundCustomer | null | undefined): void {
+export function refuseSuspendedCustomer(customer: FoundCustomer | null | undefined): void {
   if (customer?.status !== "SUSPENDED") return;
   const message = "The customer is SUSPENDED: reactivate it before a principal joins it.";
   throw new ServiceError("invalid_status", { message, detail: { customer_status: customer.status } });

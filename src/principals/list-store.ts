@@ -5,18 +5,18 @@ import type { Position } from "../core/page.ts";
 import type { PrincipalStatus } from "../core/vocabulary.ts";
 import { type Database, type Read, read } from "../db/batch.ts";
 import {
-  BEYOND,
   bareColumns,
-  below,
-  type Found,
-  foundOf,
-  pageOf,
+  type FoundRows,
+  fitsOrEndsScan,
+  IS_SCAN_END,
+  isBelow,
   type Ranges,
-  scanOf,
-  whereFits,
+  selectPage,
+  selectScan,
+  toFoundRows,
 } from "../db/pages.ts";
 import { type PrincipalRow, principals } from "../db/tables/principals.ts";
-import { type Tenant, within } from "../db/tenant.ts";
+import { isOfTenant, type Tenant } from "../db/tenant.ts";
 
 export type PrincipalFilter = {
   readonly customerId?: string | undefined;
@@ -47,22 +47,22 @@ export const listPrincipals = (
   filter: PrincipalFilter,
   now: number,
   page: { readonly limit: number; readonly after: Position | null },
-): Read<Found<ListedPrincipal>> => {
+): Read<FoundRows<ListedPrincipal>> => {
   const ranges = rangesOf(tenant, filter, now, page.after);
-  const fits = fitsOf(filter, now);
+  const fits = filterConditions(filter, now);
   if (fits === undefined) {
     const rows = db
       .select(listed)
-      .from(pageOf(ranges, page.limit))
+      .from(selectPage(ranges, page.limit))
       .limit(page.limit + 1);
     return read(rows, (found: ListedPrincipal[]) => ({ rows: found, end: null }));
   }
   const rows = db
-    .select({ ...listed, beyond: BEYOND })
-    .from(scanOf(ranges))
-    .where(whereFits(fits))
+    .select({ ...listed, beyond: IS_SCAN_END })
+    .from(selectScan(ranges))
+    .where(fitsOrEndsScan(fits))
     .limit(page.limit + 1);
-  return read(rows, foundOf);
+  return read(rows, toFoundRows);
 };
 
 // ---- Ranges --------------------------------------------------------------------------------------------------------------
@@ -70,11 +70,11 @@ export const listPrincipals = (
 function rangesOf(tenant: Tenant, filter: PrincipalFilter, now: number, after: Position | null): Ranges {
   // Literal text, as in the partial indexes.
   const range = (...conditions: (SQL | undefined)[]) =>
-    sql`principals where ${and(within(principals, tenant), sql`tenant = 0`, ...conditions)}`;
+    sql`principals where ${and(isOfTenant(principals, tenant), sql`tenant = 0`, ...conditions)}`;
   if (isByEnd(filter)) {
     const { status } = filter;
     const inStatus = (of: PrincipalStatus | undefined, by?: number, from?: SQL) =>
-      range(sql`${stored} = ${of}`, below(end, principalId, after, by), from);
+      range(sql`${stored} = ${of}`, isBelow(end, principalId, after, by), from);
     const ranges: Readonly<Partial<Record<PrincipalStatus, SQL[]>>> = {
       ACTIVE: [inStatus("ACTIVE", undefined, sql`${end} > ${now}`)],
       ATTESTATION_EXPIRED: [inStatus("ATTESTATION_EXPIRED"), inStatus("ACTIVE", now)],
@@ -88,7 +88,7 @@ function rangesOf(tenant: Tenant, filter: PrincipalFilter, now: number, after: P
     columns: listed,
     from: [
       externalRef === undefined
-        ? range(grouped(customerId), older)
+        ? range(isGrouped(customerId), older)
         : // Literal text, so that SQLite uses the partial index. A closed principal has freed its reference.
           range(sql`closed = 0`, sql`${reference} = ${externalRef}`, older),
     ],
@@ -97,7 +97,7 @@ function rangesOf(tenant: Tenant, filter: PrincipalFilter, now: number, after: P
   };
 }
 
-const grouped = (customerId: string | undefined): SQL | undefined => {
+const isGrouped = (customerId: string | undefined): SQL | undefined => {
   if (customerId === undefined) return undefined;
   return customerId === "none" ? isNull(customer) : eq(customer, customerId);
 };
@@ -105,16 +105,16 @@ const grouped = (customerId: string | undefined): SQL | undefined => {
 // ---- Further filters -----------------------------------------------------------------------------------------------------
 
 /** Conditions for the rows of the ranges. */
-function fitsOf(filter: PrincipalFilter, now: number): SQL | undefined {
+function filterConditions(filter: PrincipalFilter, now: number): SQL | undefined {
   const { customerId, externalRef, status } = filter;
   return and(
-    isByEnd(filter) || externalRef !== undefined ? grouped(customerId) : undefined,
-    isByEnd(filter) || status === undefined ? undefined : standsAs(status, now),
+    isByEnd(filter) || externalRef !== undefined ? isGrouped(customerId) : undefined,
+    isByEnd(filter) || status === undefined ? undefined : hasStatusAt(status, now),
   );
 }
 
 /** Principals with this status at an instant. It ignores the account's stops, because a stopped account cannot read a list. */
-function standsAs(status: PrincipalStatus, now: number): SQL {
+function hasStatusAt(status: PrincipalStatus, now: number): SQL {
   const ended = sql`${stored} = 'ACTIVE' and ${end} <= ${now}`;
   if (status === "ACTIVE") return sql`(${stored} = 'ACTIVE' and ${end} > ${now})`;
   return status === "ATTESTATION_EXPIRED" ? sql`(${stored} = ${status} or ${ended})` : sql`${stored} = ${status}`;

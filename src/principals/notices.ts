@@ -8,11 +8,11 @@ export type NoticeDays = (typeof NOTICE_DAYS)[number];
 
 export const FARTHEST_NOTICE_DAYS = NOTICE_DAYS[0];
 
-const beginsAt = (expiresAt: number, days: NoticeDays): number => expiresAt - days * DAY_MS;
+const noticeAt = (expiresAt: number, days: NoticeDays): number => expiresAt - days * DAY_MS;
 
 /** The first notice of an attestation that is recorded now: at once if its time has come, null if the attestation has ended. */
 export const firstNoticeAt = (expiresAt: number, now: number): number | null =>
-  expiresAt <= now ? null : Math.max(now, beginsAt(expiresAt, FARTHEST_NOTICE_DAYS));
+  expiresAt <= now ? null : Math.max(now, noticeAt(expiresAt, FARTHEST_NOTICE_DAYS));
 
 /**
  * The first notice of an attestation that follows another. An earlier instant stays, which saves a write of the index: the job finds no notice due
@@ -24,11 +24,11 @@ export const renewedNoticeAt = (known: number | null, expiresAt: number, now: nu
 };
 
 /** The notice that is due now: the nearest to the end whose time has come. Null before the first notice, and from the end on. */
-export const noticeDue = (expiresAt: number, now: number): NoticeDays | null =>
-  expiresAt <= now ? null : (NOTICE_DAYS.findLast((days) => beginsAt(expiresAt, days) <= now) ?? null);
+export const dueNoticeDays = (expiresAt: number, now: number): NoticeDays | null =>
+  expiresAt <= now ? null : (NOTICE_DAYS.findLast((days) => noticeAt(expiresAt, days) <= now) ?? null);
 
 /** The instant of the notice after those that are due now; null after the last. */
 export const nextNoticeAt = (expiresAt: number, now: number): number | null => {
-  const next = NOTICE_DAYS.find((days) => beginsAt(expiresAt, days) > now);
-  return next === undefined ? null : beginsAt(expiresAt, next);
+  const next = NOTICE_DAYS.find((days) => noticeAt(expiresAt, days) > now);
+  return next === undefined ? null : noticeAt(expiresAt, next);
 };

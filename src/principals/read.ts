@@ -1,7 +1,7 @@
 // Reads a platform's own principals (PRN-5).
-import { askedPage, type ManagementCall, type Precheck, precheckKnown } from "../call.ts";
+import { type ManagementCall, type Precheck, precheckExists, readPage } from "../call.ts";
 import { ServiceError } from "../core/errors.ts";
-import { listingOf, type Page, toPage } from "../core/page.ts";
+import { hashListing, type Page, toPage } from "../core/page.ts";
 import { isByEnd, listPrincipals } from "./list-store.ts";
 import type { PrincipalQuery, PrincipalView } from "./schema.ts";
 import { findPrincipal } from "./store.ts";
@@ -14,12 +14,12 @@ export async function getPrincipal(call: ManagementCall, principalId: string): P
 }
 
 export const precheckOwnPrincipal = (call: ManagementCall, principalId: string): Precheck =>
-  precheckKnown(findPrincipal(call.db, call.tenant, principalId));
+  precheckExists(findPrincipal(call.db, call.tenant, principalId));
 
 export async function getPrincipals(call: ManagementCall, query: PrincipalQuery): Promise<Page<PrincipalView>> {
   const { customer_id: customerId, external_ref: externalRef, status } = query;
   const filter = { customerId, externalRef, status };
-  const page = await askedPage(call, query, listingOf("principals", [call.environment], filter));
+  const page = await readPage(call, query, hashListing("principals", [call.environment], filter));
   const { found } = await call.read({ found: listPrincipals(call.db, call.tenant, filter, call.now, page) });
   const byEnd = isByEnd(filter);
   return toPage(

@@ -4,18 +4,18 @@ import { type FieldError, ServiceError, validationError } from "../core/errors.t
 import { newId } from "../core/ids.ts";
 import { foldName } from "../core/text.ts";
 import { enterCustomer, type FoundCustomer, findCustomer } from "../customers/store.ts";
-import { present } from "../db/batch.ts";
+import { dropAbsentReads } from "../db/batch.ts";
 import type { PrincipalRow } from "../db/tables/principals.ts";
 import { recordActivity } from "../journal/activity.ts";
-import { verifierStays } from "../verifiers/store.ts";
-import { attestationFaults, currentAttestation, expandAttestation, proofOf } from "./attestations.ts";
+import { refuseChangedVerifier } from "../verifiers/store.ts";
+import { attestationFaults, expandAttestation, proofOf, toAttestationRow } from "./attestations.ts";
 import { countryFaults } from "./countries.ts";
-import { customerFaults, refuseSuspended } from "./grouping.ts";
+import { customerFaults, refuseSuspendedCustomer } from "./grouping.ts";
 import { firstNoticeAt } from "./notices.ts";
 import type { PrincipalInput, PrincipalView, ProposedPrincipal } from "./schema.ts";
 import { NO_STOPS } from "./standing.ts";
 import { findDuplicate, insertAttestation, insertPrincipal, refuseRevoked } from "./store.ts";
-import { attestationReads, type Judging, verifierFaults } from "./verified.ts";
+import { attestationReads, type VerifierFacts, verifierFaults } from "./verified.ts";
 import { toPrincipalView } from "./views.ts";
 
 export async function registerPrincipal(call: ManagementCall, input: PrincipalInput): Promise<PrincipalView> {
@@ -27,12 +27,12 @@ export async function registerPrincipal(call: ManagementCall, input: PrincipalIn
       legalName: input.legal_name,
       country: input.country,
     }),
-    ...judgingReads(call, input),
+    ...principalFaultReads(call, input),
   });
   const attestation = expandAttestation(input.verification_attestation, environment, now, found.verifier);
   const faults = await principalFaults(call, input, found);
   if (faults.length > 0) throw validationError(faults);
-  refuseSuspended(found.customer);
+  refuseSuspendedCustomer(found.customer);
   if (found.duplicate) {
     const { principalId, externalRef } = found.duplicate;
     const matched = externalRef === input.external_ref ? "external_ref" : "legal_name_and_country";
@@ -64,12 +64,12 @@ export async function registerPrincipal(call: ManagementCall, input: PrincipalIn
     updatedAt: now,
   };
   const view = toPrincipalView(row, now);
-  const recorded = currentAttestation(row, { proof: proofOf(input.verification_attestation), recordedAt: now });
+  const recorded = toAttestationRow(row, { proof: proofOf(input.verification_attestation), recordedAt: now });
   await call.commit(
     [
       insertPrincipal(db, row),
       ...(customerId === null ? [] : enterCustomer(db, customerId)),
-      ...(found.verifier ? [verifierStays(db, found.verifier)] : []),
+      ...(found.verifier ? [refuseChangedVerifier(db, found.verifier)] : []),
       ...("placeholder" in input.verification_attestation ? [] : [refuseRevoked(db, recorded)]),
       insertAttestation(db, recorded),
       recordActivity(db, row, now, {
@@ -84,15 +84,17 @@ export async function registerPrincipal(call: ManagementCall, input: PrincipalIn
 }
 
 export const precheckPrincipal = (call: ManagementCall, input: ProposedPrincipal): Precheck =>
-  precheck(judgingReads(call, input), (found) => principalFaults(call, input, found));
+  precheck(principalFaultReads(call, input), (found) => principalFaults(call, input, found));
 
 /** Reads what the schema does not know: the customer, the Verifier and the attestation. */
-const judgingReads = ({ db, tenant }: ManagementCall, input: ProposedPrincipal) => ({
-  ...present({ customer: typeof input.customer_id === "string" ? findCustomer(db, tenant, input.customer_id) : null }),
+const principalFaultReads = ({ db, tenant }: ManagementCall, input: ProposedPrincipal) => ({
+  ...dropAbsentReads({
+    customer: typeof input.customer_id === "string" ? findCustomer(db, tenant, input.customer_id) : null,
+  }),
   ...attestationReads(db, input.verification_attestation),
 });
 
-type Found = Judging & { readonly customer?: FoundCustomer | null };
+type Found = VerifierFacts & { readonly customer?: FoundCustomer | null };
 
 /** Finds the faults that no schema knows: jurisdiction, times, the Verifier and its proof, and the owner of the customer. */
 async function principalFaults(

@@ -13,10 +13,10 @@ import {
   metadata,
   name,
   pageQuery,
+  pickValidFields,
   principalStatus,
   text,
   tier,
-  validFields,
 } from "../http/schemas.ts";
 
 /** A revocation names the attestation in its URL, and URLs drop a segment of dots. */
@@ -51,7 +51,7 @@ export type RecordingInput = z.infer<typeof recordingInput>;
 
 export function proposedRecording(raw: unknown): ProposedAttestation {
   const whole = placeholder.extend(recording).safeParse(raw);
-  return whole.success ? whole.data : validFields(attestation, raw);
+  return whole.success ? whole.data : pickValidFields(attestation, raw);
 }
 
 const entityType = z.enum(ENTITY_TYPES).register(z.globalRegistry, { id: "EntityType" });
@@ -87,11 +87,11 @@ const anyAttestation = z.object({ verification_attestation: z.unknown() });
 
 /** Returns the valid parts of a faulty body. */
 export function proposedPrincipal(raw: unknown): ProposedPrincipal {
-  const given = validFields(anyAttestation, raw).verification_attestation;
+  const given = pickValidFields(anyAttestation, raw).verification_attestation;
   const whole = placeholder.safeParse(given);
   return {
-    ...validFields(principalInput, raw),
-    verification_attestation: whole.success ? whole.data : validFields(attestation, given),
+    ...pickValidFields(principalInput, raw),
+    verification_attestation: whole.success ? whole.data : pickValidFields(attestation, given),
   };
 }
 

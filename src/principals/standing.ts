@@ -3,14 +3,14 @@ import {
   type AccountStop,
   type AgentStatus,
   type AttestationStop,
+  isActiveOrFunding,
   isFinal,
-  isRunning,
   type PrincipalStatus,
   type SuspensionReason,
 } from "../core/vocabulary.ts";
 import type { PrincipalRow } from "../db/tables/principals.ts";
 
-export type PrincipalStanding = {
+export type StoredStatus = {
   readonly status: PrincipalStatus;
   readonly attestationExpiresAt: number;
   /** The stop of the principal's account, which stops every principal. */
@@ -22,7 +22,7 @@ export type Stops = Pick<PrincipalRow, "platformStopped" | "customerStopped" | "
 export const NO_STOPS: Stops = { platformStopped: false, customerStopped: false, attestationStop: null };
 
 /** The stored status: ACTIVE if the principal has no stop. */
-export function statusOf({ platformStopped, customerStopped, attestationStop }: Stops): PrincipalStatus {
+export function storedStatusOf({ platformStopped, customerStopped, attestationStop }: Stops): PrincipalStatus {
   if (platformStopped || customerStopped) return "SUSPENDED";
   return attestationStop === null ? "ACTIVE" : "ATTESTATION_EXPIRED";
 }
@@ -34,7 +34,7 @@ export const attestationStopAt = (
 ): AttestationStop | null => attestationStop ?? (attestationExpiresAt <= now ? "attestation_expired" : null);
 
 /** If several stops hold, CLOSED is shown before SUSPENDED before ATTESTATION_EXPIRED. An attestation counts until the instant of its end. */
-export function effectivePrincipalStatus(principal: PrincipalStanding, now: number): PrincipalStatus {
+export function effectivePrincipalStatus(principal: StoredStatus, now: number): PrincipalStatus {
   const { status, attestationExpiresAt, accountStopped } = principal;
   if (status === "CLOSED" || accountStopped === "CLOSED") return "CLOSED";
   if (status === "SUSPENDED" || accountStopped === "SUSPENDED") return "SUSPENDED";
@@ -45,11 +45,11 @@ export function effectivePrincipalStatus(principal: PrincipalStanding, now: numb
 export function effectiveAgentStatus(status: AgentStatus, principalStatus: PrincipalStatus): AgentStatus {
   if (isFinal(status)) return status;
   if (principalStatus === "CLOSED") return "REVOKED";
-  return principalStatus !== "ACTIVE" && isRunning(status) ? "SUSPENDED" : status;
+  return principalStatus !== "ACTIVE" && isActiveOrFunding(status) ? "SUSPENDED" : status;
 }
 
 /** The reason for which a principal that is not ACTIVE suspends its agents. */
-export function stopReasonOf(principal: PrincipalStanding, now: number): SuspensionReason {
+export function stopReasonOf(principal: StoredStatus, now: number): SuspensionReason {
   if (principal.accountStopped !== null) return "operator";
   return effectivePrincipalStatus(principal, now) === "ATTESTATION_EXPIRED" ? "attestation" : "principal";
 }

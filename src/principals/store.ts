@@ -7,11 +7,11 @@ import type { AccountStop, PrincipalStatus } from "../core/vocabulary.ts";
 import { type Database, guard, mustChange, type Read, read, readAll, readOne, type Statement } from "../db/batch.ts";
 import { compileInsert } from "../db/compiled.ts";
 import { type AttestationRow, attestations, type PrincipalRow, principals } from "../db/tables/principals.ts";
-import { type Tenant, within } from "../db/tenant.ts";
-import { attestationStopAfter, type GroupMove, movable, statusAfter, tenantOf } from "./group-store.ts";
+import { isOfTenant, type Tenant } from "../db/tenant.ts";
+import { attestationStopAfter, type GroupMove, isMovable, statusAfter, tenantPrincipalIdOf } from "./group-store.ts";
 
 /** The tenant principal is visible by id in both environments, every other one in its own (ACC-6). */
-export const ofTenant = (tenant: Tenant, principalId: string): SQL | undefined =>
+export const isVisiblePrincipal = (tenant: Tenant, principalId: string): SQL | undefined =>
   and(
     eq(principals.principalId, principalId),
     eq(principals.platformId, tenant.platformId),
@@ -19,7 +19,7 @@ export const ofTenant = (tenant: Tenant, principalId: string): SQL | undefined =
   );
 
 export const findPrincipal = (db: Database, tenant: Tenant, principalId: string): Read<PrincipalRow | null> =>
-  readOne(db.select().from(principals).where(ofTenant(tenant, principalId)));
+  readOne(db.select().from(principals).where(isVisiblePrincipal(tenant, principalId)));
 
 /** Takes no tenant: for jobs, and for the tenant principal of an account that the same trip reads. */
 export const findPrincipalById = (db: Database, principalId: string | SQL<string>): Read<PrincipalRow | null> =>
@@ -39,7 +39,7 @@ export const findDuplicate = (
       .select({ principalId: principals.principalId, externalRef: principals.externalRef })
       .from(principals)
       // Literal text, as in the partial indexes. The tenant principal takes no name from others (ACC-6), and a closed principal has freed its own.
-      .where(and(within(principals, tenant), sql`tenant = 0 and closed = 0`, same));
+      .where(and(isOfTenant(principals, tenant), sql`tenant = 0 and closed = 0`, same));
   const sameName = and(eq(principals.nameFolded, foldName(by.legalName)), eq(principals.country, by.country));
   return readOne(where(eq(principals.externalRef, by.externalRef)).unionAll(where(sameName)).limit(1));
 };
@@ -54,16 +54,18 @@ export const findByReference = (
     db
       .select({ principalId: principals.principalId })
       .from(principals)
-      .where(and(within(principals, tenant), sql`tenant = 0 and closed = 0`, eq(principals.externalRef, externalRef))),
+      .where(
+        and(isOfTenant(principals, tenant), sql`tenant = 0 and closed = 0`, eq(principals.externalRef, externalRef)),
+      ),
   );
 
 /** A condition of an update: the principal is ACTIVE when the row is written, not only when it was read (AGT-18). */
-export const principalStands = (principalId: SQL, now: number, also = sql``): SQL =>
+export const isPrincipalActive = (principalId: SQL, now: number, also = sql``): SQL =>
   sql`exists (select 1 from principals p where p.principal_id = ${principalId} and p.status = 'ACTIVE'
       and p.attestation_expires_at > ${now} and p.account_stopped is null ${also})`;
 
 /** A condition of an update: the principal is not CLOSED, and its attestation is not revoked, when the row is written. */
-export const principalLetsGo = (principalId: SQL): SQL =>
+export const isPrincipalOpen = (principalId: SQL): SQL =>
   sql`exists (select 1 from principals p where p.principal_id = ${principalId} and p.closed = 0
         and p.attestation_stop is not 'attestation_revoked')`;
 
@@ -74,19 +76,19 @@ export const insertPrincipal = compileInsert((db) => db.insert(principals));
 export const insertAttestation = compileInsert((db) => db.insert(attestations));
 
 /** Identifies an attestation (PRN-25). */
-export type Attestation = Pick<AttestationRow, "verifierId" | "attestationId">;
-const isAttestation = ({ verifierId, attestationId }: Attestation) =>
+export type AttestationKey = Pick<AttestationRow, "verifierId" | "attestationId">;
+const isAttestation = ({ verifierId, attestationId }: AttestationKey) =>
   and(eq(attestations.verifierId, verifierId), eq(attestations.attestationId, attestationId));
 
 /** Reads a single row, because a revocation marks all rows of an attestation at once. */
-export const isRevoked = (db: Database, attestation: Attestation): Read<boolean> =>
+export const isRevoked = (db: Database, attestation: AttestationKey): Read<boolean> =>
   read(
     db.select({ revokedAt: attestations.revokedAt }).from(attestations).where(isAttestation(attestation)).limit(1),
     ([row]) => typeof row?.revokedAt === "number",
   );
 
 /** Aborts the batch if the attestation was revoked meanwhile. It reads a single row, because the attestation may back thousands. */
-export const refuseRevoked = (db: Database, attestation: Attestation): Statement =>
+export const refuseRevoked = (db: Database, attestation: AttestationKey): Statement =>
   guard(
     db,
     sql`(select ${attestations.revokedAt} from attestations where ${isAttestation(attestation)} limit 1) is null`,
@@ -95,21 +97,21 @@ export const refuseRevoked = (db: Database, attestation: Attestation): Statement
 /** When the attestation was revoked, if it was; null if it was never recorded. */
 export const findRevocation = (
   db: Database,
-  attestation: Attestation,
+  attestation: AttestationKey,
 ): Read<Pick<AttestationRow, "revokedAt"> | null> =>
   readOne(
     db.select({ revokedAt: attestations.revokedAt }).from(attestations).where(isAttestation(attestation)).limit(1),
   );
 
 /** Principals of all platforms whose present attestation it is. */
-export const backedBy = ({ verifierId, attestationId }: Attestation): SQL =>
+export const isBackedBy = ({ verifierId, attestationId }: AttestationKey): SQL =>
   sql`principal_id in (select principal_id from attestations where verifier_id = ${verifierId} and attestation_id = ${attestationId})
     and attestation_verifier_id = ${verifierId} and principals.attestation_id = ${attestationId}`;
 
 /** Revokes an attestation in the rows of all principals that it has ever backed. Aborts the batch (Conflict) if that was done meanwhile. */
 export const markRevoked = (
   db: Database,
-  attestation: Attestation,
+  attestation: AttestationKey,
   revocationReason: string | null,
   revokedAt: number,
 ): Statement[] =>
@@ -122,7 +124,7 @@ export const markRevoked = (
   );
 
 /** Returns true if the principal has had the attestation. */
-export const hasHad = (db: Database, principalId: string, attestation: Attestation): Read<boolean> =>
+export const findEarlierUse = (db: Database, principalId: string, attestation: AttestationKey): Read<boolean> =>
   read(
     db
       .select({ principalId: attestations.principalId })
@@ -154,7 +156,7 @@ export const listAttestations = (
 // ---- Changes of a principal -----------------------------------------------------------------------------------------------
 
 /** The columns that a move or a patch may change. */
-const CHANGED = [
+const CHANGEABLE_COLUMNS = [
   "status",
   "closed",
   "statusReason",
@@ -168,7 +170,7 @@ const CHANGED = [
 ] as const satisfies readonly (keyof PrincipalRow)[];
 
 /** Columns that the end of a principal clears, whatever was read: `updated_at` does not change with them. */
-const OF_CLOSED = { closed: true, expiryNoticeAt: null, providers: 0 } as const;
+const CLEARED_AT_CLOSING = { closed: true, expiryNoticeAt: null, providers: 0 } as const;
 
 /**
  * Changes a principal only if it is as it was read, and under the attestation on which the change was decided. Unchanged columns are not set, so that
@@ -181,9 +183,9 @@ export const changePrincipal = (db: Database, before: PrincipalRow, after: Princ
       .update(principals)
       .set({
         ...Object.fromEntries(
-          CHANGED.filter((name) => before[name] !== after[name]).map((name) => [name, after[name]]),
+          CHANGEABLE_COLUMNS.filter((name) => before[name] !== after[name]).map((name) => [name, after[name]]),
         ),
-        ...(after.closed && OF_CLOSED),
+        ...(after.closed && CLEARED_AT_CLOSING),
         updatedAt: after.updatedAt,
       })
       .where(
@@ -319,12 +321,12 @@ export const setAccountStopped = (db: Database, platformId: string, accountStopp
   db
     .update(principals)
     .set({ accountStopped })
-    .where(sql`principal_id in (${allOf(platformId)})`);
+    .where(sql`principal_id in (${allPrincipalIds(platformId)})`);
 
 /** The ids of all principals of an account, as a query. */
-export const allOf = (platformId: string): SQL =>
+export const allPrincipalIds = (platformId: string): SQL =>
   sql`select principal_id from principals where platform_id = ${platformId} and tenant = 0
-    union all ${tenantOf(platformId)}`;
+    union all ${tenantPrincipalIdOf(platformId)}`;
 
 /** Moves all of the principals from one status to another, or none. */
 export const movePrincipals = (
@@ -335,7 +337,7 @@ export const movePrincipals = (
 ): Statement[] => [
   db
     .update(principals)
-    .set({ ...set, status: to, ...(to === "CLOSED" && OF_CLOSED) })
+    .set({ ...set, status: to, ...(to === "CLOSED" && CLEARED_AT_CLOSING) })
     .where(
       and(
         sql`principal_id in (select value from json_each(${JSON.stringify(principalIds)}))`,
@@ -346,7 +348,7 @@ export const movePrincipals = (
 ];
 
 /** Moves all principals of a group at once, however many there are (PRN-24). */
-export const moveAll = (db: Database, { where, set, note }: GroupMove, now: number): Statement =>
+export const moveGroupRows = (db: Database, { where, set, note }: GroupMove, now: number): Statement =>
   db
     .update(principals)
     .set({
@@ -356,4 +358,4 @@ export const moveAll = (db: Database, { where, set, note }: GroupMove, now: numb
       ...(note !== undefined && { statusNote: note }),
       updatedAt: sql`max(${now}, ${principals.updatedAt} + 1)`,
     })
-    .where(movable(where));
+    .where(isMovable(where));

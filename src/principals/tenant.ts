@@ -5,7 +5,7 @@ import type { Actor } from "../core/vocabulary.ts";
 import type { Database, Statement } from "../db/batch.ts";
 import type { PrincipalRow } from "../db/tables/principals.ts";
 import { recordActivity } from "../journal/activity.ts";
-import { currentAttestation, expandAttestation } from "./attestations.ts";
+import { expandAttestation, toAttestationRow } from "./attestations.ts";
 import { firstNoticeAt } from "./notices.ts";
 import { NO_STOPS } from "./standing.ts";
 import { insertAttestation, insertPrincipal } from "./store.ts";
@@ -46,7 +46,7 @@ export function createTenantPrincipal(
     createdAt: now,
     updatedAt: now,
   };
-  const attestation = currentAttestation(row, { proof: null, recordedAt: now });
+  const attestation = toAttestationRow(row, { proof: null, recordedAt: now });
   const registered = {
     action: "principal.registered",
     actor,

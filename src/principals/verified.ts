@@ -2,12 +2,12 @@
 import type { Config } from "../context.ts";
 import { type FieldError, fieldError } from "../core/errors.ts";
 import type { Environment } from "../core/vocabulary.ts";
-import { type Database, present } from "../db/batch.ts";
+import { type Database, dropAbsentReads } from "../db/batch.ts";
 import type { VerifierRow } from "../db/tables/principals.ts";
 import { proofFault } from "../verifiers/proof.ts";
 import { findVerifier } from "../verifiers/store.ts";
 import type { ProposedAttestation } from "./schema.ts";
-import { type Attestation, isRevoked } from "./store.ts";
+import { type AttestationKey, isRevoked } from "./store.ts";
 
 /** The person of an attestation, as far as the body is valid. */
 type Person = {
@@ -19,31 +19,38 @@ type Person = {
 /** Reads the Verifier that an attestation names, and whether the attestation was revoked. */
 export function attestationReads(db: Database, attestation: ProposedAttestation | undefined) {
   const verifierId = attestation && "verifier_id" in attestation ? attestation.verifier_id : undefined;
-  const named = identityOf(attestation);
-  return present({
+  const named = attestationKeyOf(attestation);
+  return dropAbsentReads({
     verifier: verifierId === undefined ? null : findVerifier(db, verifierId),
     revoked: named && isRevoked(db, named),
   });
 }
 
 /** Returns null for a placeholder, and if the body does not identify an attestation. */
-export function identityOf(attestation: ProposedAttestation | undefined): Attestation | null {
+export function attestationKeyOf(attestation: ProposedAttestation | undefined): AttestationKey | null {
   if (attestation === undefined || "placeholder" in attestation) return null;
   const { verifier_id: verifierId, attestation_id: attestationId } = attestation;
   return verifierId === undefined || attestationId === undefined ? null : { verifierId, attestationId };
 }
 
-export type Judging = { readonly verifier?: VerifierRow | null | undefined; readonly revoked?: boolean | undefined };
+export type VerifierFacts = {
+  readonly verifier?: VerifierRow | null | undefined;
+  readonly revoked?: boolean | undefined;
+};
 
 /** The call that brings the attestation. */
-type JudgedIn = { readonly environment: Environment; readonly now: number; readonly deps: { readonly config: Config } };
+type AttestingCall = {
+  readonly environment: Environment;
+  readonly now: number;
+  readonly deps: { readonly config: Config };
+};
 
 /** `at`: the path of the attestation in the body, with a dot at its end. */
 export async function verifierFaults(
   attestation: ProposedAttestation | undefined,
   person: Person,
-  judging: Judging,
-  call: JudgedIn,
+  judging: VerifierFacts,
+  call: AttestingCall,
   at = "verification_attestation.",
 ): Promise<FieldError[]> {
   if (attestation === undefined || "placeholder" in attestation) return [];
@@ -52,14 +59,14 @@ export async function verifierFaults(
     isRequired && attestation.proof === undefined
       ? [fieldError(`${at}proof`, "required", "In production an attestation needs its Verifier's proof.")]
       : [];
-  return [...lacking, ...(await namedFaults(attestation, person, judging, call, at))];
+  return [...lacking, ...(await namedVerifierFaults(attestation, person, judging, call, at))];
 }
 
-async function namedFaults(
+async function namedVerifierFaults(
   attestation: Exclude<ProposedAttestation, { placeholder: true }>,
   person: Person,
-  { verifier, revoked = false }: Judging,
-  { environment, now }: JudgedIn,
+  { verifier, revoked = false }: VerifierFacts,
+  { environment, now }: AttestingCall,
   at: string,
 ): Promise<FieldError[]> {
   if (attestation.verifier_id === undefined) return [];

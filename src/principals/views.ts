@@ -19,7 +19,7 @@ export function toPrincipalView(row: ListedPrincipal, now: number): PrincipalVie
     customer_id: row.customerId,
     environment: row.environment,
     status,
-    status_reason: reasonOf(row, status),
+    status_reason: statusReasonOf(row, status),
     status_note: row.statusNote,
     metadata: row.metadata,
     verification_attestation: {
@@ -43,7 +43,7 @@ export function toPrincipalView(row: ListedPrincipal, now: number): PrincipalVie
  * The principal as events show it, without its account's stop. No event reports the stop or the reinstatement of the account, so a change in between
  * would otherwise never be reported.
  */
-export const toToldPrincipal = (row: ListedPrincipal, now: number): PrincipalView =>
+export const toEventPrincipal = (row: ListedPrincipal, now: number): PrincipalView =>
   toPrincipalView({ ...row, accountStopped: null }, now);
 
 export function toRecordedView(row: AttestationRow, principal: ListedPrincipal, now: number): RecordedAttestationView {
@@ -56,7 +56,7 @@ export function toRecordedView(row: AttestationRow, principal: ListedPrincipal, 
     ...(row.tier !== null && { tier: row.tier }),
     signed: row.signed,
     principal_id: row.principalId,
-    status: standingOf(row, principal, now),
+    status: attestationStatusOf(row, principal, now),
     proof: row.proof,
     recorded_at: toIso(row.recordedAt),
     revoked_at: row.revokedAt === null ? null : toIso(row.revokedAt),
@@ -64,7 +64,11 @@ export function toRecordedView(row: AttestationRow, principal: ListedPrincipal, 
   };
 }
 
-function standingOf(row: AttestationRow, principal: ListedPrincipal, now: number): RecordedAttestationView["status"] {
+function attestationStatusOf(
+  row: AttestationRow,
+  principal: ListedPrincipal,
+  now: number,
+): RecordedAttestationView["status"] {
   if (row.revokedAt !== null) return "revoked";
   const isPresent = row.attestationId === principal.attestationId && row.verifierId === principal.attestationVerifierId;
   if (!isPresent) return "replaced";
@@ -77,7 +81,7 @@ export const ACCOUNT_REASONS: Readonly<Record<AccountStop, string>> = {
   CLOSED: "account_closed",
 };
 
-function reasonOf(row: ListedPrincipal, shown: PrincipalStatus): string | null {
+function statusReasonOf(row: ListedPrincipal, shown: PrincipalStatus): string | null {
   const { status, statusReason, accountStopped, platformStopped, attestationStop } = row;
   if (shown === "ACTIVE") return null;
   if (shown === "CLOSED") return status === "CLOSED" ? statusReason : ACCOUNT_REASONS.CLOSED;

@@ -3,7 +3,7 @@
 import type { AgentView } from "../agents/schema.ts";
 import { sells } from "../core/roles.ts";
 import { readBatch, type Statement } from "../db/batch.ts";
-import { dropSandboxEscrows, linkThresholdsOf } from "../escrow/store.ts";
+import { dropSandboxEscrows, linkThresholdsOfAgents } from "../escrow/store.ts";
 import { findNewestChanges } from "../journal/activity-store.ts";
 import type { Subscriber } from "../journal/outbox.ts";
 import { dropSandboxMarkets } from "../markets/store.ts";
@@ -21,7 +21,7 @@ export const leaveSandbox: Subscriber = async ({ db }, events) => {
   const left = changes.flatMap((one) => one?.["principal_id"]?.from ?? []).map(String);
   return [
     ...dropSandboxEscrows(db, dids),
-    linkThresholdsOf(db, dids),
+    linkThresholdsOfAgents(db, dids),
     dropSandboxMarkets(db, dids),
     ...countProviders(db, { left, come: promoted.map(({ agent }) => agent.principal_id) }),
   ] satisfies Statement[];

@@ -3,12 +3,12 @@
 import { findOwnAgent } from "../agents/find-store.ts";
 import { NOTHING_EARNED } from "../agents/register.ts";
 import type { MovedAgentView } from "../agents/responses.ts";
-import { refuseHolder, reviseAgent, sourceOf } from "../agents/revise.ts";
+import { refuseHolder, reviseAgent, toAidSource } from "../agents/revise.ts";
 import { agentMachine } from "../agents/states.ts";
 import { toAgentView, toEscrowView } from "../agents/views.ts";
 import { type ManagementCall, type Precheck, precheck } from "../call.ts";
-import { splitKey } from "../chain/split.ts";
-import { doubtOperation } from "../chain/store.ts";
+import { toSplitKey } from "../chain/split.ts";
+import { recheckOperation } from "../chain/store.ts";
 import { aheadOf, systemClock } from "../core/clock.ts";
 import { fieldError, ServiceError, validationError } from "../core/errors.ts";
 import { OPEN_COUNTED_MAX } from "../core/limits.ts";
@@ -16,13 +16,13 @@ import { move } from "../core/machine.ts";
 import { requireProduction } from "../core/production.ts";
 import { sells } from "../core/roles.ts";
 import type { AgentStatus } from "../core/vocabulary.ts";
-import { present, type ReadResults, readBatch, type Statement } from "../db/batch.ts";
+import { dropAbsentReads, type ReadResults, readBatch, type Statement } from "../db/batch.ts";
 import { findClockOffset } from "../db/clock.ts";
 import type { AgentRow, MarketRow } from "../db/tables/agents.ts";
 import type { EscrowRow } from "../db/tables/money.ts";
 import type { PrincipalRow } from "../db/tables/principals.ts";
-import { findKeptBack } from "../escrow/kept-back-store.ts";
-import { whileInStates } from "../escrow/store.ts";
+import { findKeepsBack } from "../escrow/kept-back-store.ts";
+import { escrowStatesUnchanged } from "../escrow/store.ts";
 import { fundAgent, isFunded } from "../follower/turn.ts";
 import type { AidSource } from "../identity/aid.ts";
 import { certify } from "../identity/certificate.ts";
@@ -30,22 +30,22 @@ import { findPlace } from "../identity/certificate-store.ts";
 import { findEscrows, findMarketsEverywhere, findNewestVersion, findPublicAgent } from "../identity/store.ts";
 import type { OpenAt } from "../intents/list-store.ts";
 import { recordDeparture } from "../journal/feed.ts";
-import { ownAgent } from "../markets/own.ts";
+import { requireOwnAgent } from "../markets/own.ts";
 import { dropMarkets } from "../markets/store.ts";
 import { effectiveAgentStatus, effectivePrincipalStatus } from "../principals/standing.ts";
 import { findPrincipal } from "../principals/store.ts";
 import { tierWarnings } from "../principals/tiers.ts";
 import { findOpen } from "../tasks/open-store.ts";
 import type { PromotionInput } from "./schema.ts";
-import { findDelegator, findHolder, findNextPrincipal, whilePromotable } from "./store.ts";
-import { lookAtVaults } from "./vaults.ts";
+import { findDelegator, findHolder, findNextPrincipal, promotionStillAllowed } from "./store.ts";
+import { syncVaults } from "./vaults.ts";
 
-const factsOf = ({ db, tenant, now, deps }: ManagementCall, did: string, named: string | undefined) => ({
+const promotionReads = ({ db, tenant, now, deps }: ManagementCall, did: string, named: string | undefined) => ({
   found: findOwnAgent(db, tenant, did),
   newest: findNewestVersion(db, did),
   allMarkets: findMarketsEverywhere(db, did),
   escrows: findEscrows(db, did, "production"),
-  keepsBack: findKeptBack(db, did, "sandbox"),
+  keepsBack: findKeepsBack(db, did, "sandbox"),
   open: findOpen(db, { did, environment: "sandbox" }, { now, ahead: aheadOf(deps.clock) }, OPEN_COUNTED_MAX),
   delegator: findDelegator(db, did),
   principal: findNextPrincipal(db, tenant, did, named),
@@ -53,10 +53,10 @@ const factsOf = ({ db, tenant, now, deps }: ManagementCall, did: string, named: 
   offset: findClockOffset(db, tenant.platformId),
   place: findPlace(db),
 });
-type Read = ReadResults<ReturnType<typeof factsOf>>;
-type Facts = ReturnType<typeof byEnvironment<Read>>;
+type Read = ReadResults<ReturnType<typeof promotionReads>>;
+type Facts = ReturnType<typeof splitMarkets<Read>>;
 
-const byEnvironment = <R extends Pick<Read, "allMarkets">>({ allMarkets, ...facts }: R) => ({
+const splitMarkets = <R extends Pick<Read, "allMarkets">>({ allMarkets, ...facts }: R) => ({
   ...facts,
   markets: allMarkets.filter(({ environment }) => environment === "production"),
   sandboxMarkets: allMarkets.filter(({ environment }) => environment === "sandbox"),
@@ -67,10 +67,10 @@ export async function promoteAgent(
   did: string,
   { principal_id }: PromotionInput,
 ): Promise<MovedAgentView> {
-  const { caller, ...found } = await call.read(factsOf(call, did, principal_id));
-  const facts = byEnvironment(found);
-  ownAgent(facts.found, call.environment);
-  const before = sourceOf(facts);
+  const { caller, ...found } = await call.read(promotionReads(call, did, principal_id));
+  const facts = splitMarkets(found);
+  requireOwnAgent(facts.found, call.environment);
+  const before = toAidSource(facts);
   refuseSandboxCall(call);
   requireProduction("act", caller);
   const { actor } = caller;
@@ -85,6 +85,8 @@ function refuseSandboxCall({ environment }: ManagementCall): void {
   const message = "A promotion needs the production key, or a session with Service-Environment: production.";
   throw new ServiceError("environment_mismatch", { message, detail: { environment } });
 }
+
+const moveUnfunded = (status: AgentStatus): AgentStatus => move(agentMachine, status, "promote_unfunded").to;
 
 type PromotingActor = Parameters<typeof reviseAgent>[3]["activity"]["actor"];
 
@@ -101,18 +103,15 @@ async function promote(
   const sandboxNow = now + facts.offset;
   refuseInactive(before, sandboxNow);
   const openAt = { now: sells(agent.economicRole) ? now : sandboxNow, ahead: aheadOf(deps.clock) };
-  refuseOpen(agent, facts, await openOf(call, did, facts, openAt));
-  refuseLeftBehind(facts.delegator);
-  const principal = nextPrincipal(facts, now);
+  refuseOpen(agent, facts, await readOpen(call, did, facts, openAt));
+  refuseSandboxDelegator(facts.delegator);
+  const principal = requireNextPrincipal(facts, now);
   refuseHolder(facts.holder);
   refuseWithoutMarket(before);
   const selling = sells(agent.economicRole);
-  const { escrows } = selling ? await lookAtVaults(deps, did, facts.escrows, before.markets) : facts;
-  const status =
-    selling && !isFunded(escrows, before.markets)
-      ? move(agentMachine, agent.status, "promote_unfunded").to
-      : agent.status;
-
+  const markets = before.markets.filter(isOpen);
+  const { escrows } = selling ? await syncVaults(deps, did, facts.escrows, before.markets) : facts;
+  const status = selling && !isFunded(escrows, before.markets) ? moveUnfunded(agent.status) : agent.status;
   const { attestationExpiresAt: endsAt, principalId } = principal;
   // Earnings in test money do not count.
   const set = { ...NOTHING_EARNED, environment: "production", principalId, endsAt, status, promotedAt: now } as const;
@@ -127,7 +126,7 @@ async function promote(
       newVersion: true,
       certificate,
       earlierCountUntil: systemClock.now(),
-      also: whilePromotable(agent, principal, { markets: before.markets.filter(isOpen), openAt, sandboxNow, now }),
+      also: promotionStillAllowed(agent, principal, { markets, openAt, sandboxNow, now }),
       activity: {
         action: "agent.promoted",
         actor,
@@ -149,7 +148,12 @@ async function promote(
     warnings: tierWarnings(agent.economicRole, principal),
   };
   await call.commit(
-    [...statements, ...whileInStates(db, escrows), ...waitingStatements(call, facts), recordDeparture(db, agent)],
+    [
+      ...statements,
+      ...escrowStatesUnchanged(db, escrows),
+      ...dropWaitingMarkets(call, facts),
+      recordDeparture(db, agent),
+    ],
     view,
   );
   return view;
@@ -159,7 +163,12 @@ async function promote(
  * The clock of a consumer's sandbox, which the first reading finds, rules its open tasks (ACC-9). A provider's open tasks go by its consumers'
  * clocks, none of which is behind real time.
  */
-const openOf = async ({ db, now }: ManagementCall, did: string, facts: Facts, openAt: OpenAt): Promise<Read["open"]> =>
+const readOpen = async (
+  { db, now }: ManagementCall,
+  did: string,
+  facts: Facts,
+  openAt: OpenAt,
+): Promise<Read["open"]> =>
   openAt.now === now
     ? facts.open
     : (await readBatch(db, { open: findOpen(db, { did, environment: "sandbox" }, openAt, OPEN_COUNTED_MAX) })).open;
@@ -167,13 +176,13 @@ const openOf = async ({ db, now }: ManagementCall, did: string, facts: Facts, op
 const isOpen = ({ status }: MarketRow): boolean => status === "ACTIVE";
 
 /** Drops waiting markets at once, before the queue opens them. The next delivery drops the others with their vaults (leave-sandbox.ts). */
-function waitingStatements({ db }: ManagementCall, { sandboxMarkets }: Facts): Statement[] {
+function dropWaitingMarkets({ db }: ManagementCall, { sandboxMarkets }: Facts): Statement[] {
   const waiting = sandboxMarkets.filter(({ status }) => status === "PROVISIONING");
   const networks = new Set(waiting.map(({ network }) => network));
   return [
     ...waiting.slice(0, 1).map(({ did }) => dropMarkets(db, { did, environment: "sandbox" })),
     // The market's wallet may be on its way to the contract.
-    ...[...networks].map((network) => doubtOperation(db, splitKey(network, waiting[0]?.did ?? ""), Date.now())),
+    ...[...networks].map((network) => recheckOperation(db, toSplitKey(network, waiting[0]?.did ?? ""), Date.now())),
   ];
 }
 
@@ -188,7 +197,7 @@ async function fund(
   const { did } = before.agent;
   refusePromoted(before, named, now);
   refuseWithoutMarket(before);
-  const { escrows, seen } = await lookAtVaults(deps, did, [...before.escrows], before.markets);
+  const { escrows, seen } = await syncVaults(deps, did, [...before.escrows], before.markets);
   // The look may have booked deposits that moved the agent out of FUNDING.
   const { found } = await call.read({ found: findPublicAgent(db, did) });
   const agent = found?.agent ?? before.agent;
@@ -202,7 +211,7 @@ async function fund(
     ...toAgentView(deps.config, after, now),
     warnings: tierWarnings(agent.economicRole, before.principal),
   };
-  await call.commit([...statements, ...whileInStates(db, escrows)], view);
+  await call.commit([...statements, ...escrowStatesUnchanged(db, escrows)], view);
   return view;
 }
 
@@ -210,8 +219,8 @@ export const precheckPromotion = (call: ManagementCall, did: string, input: Part
   const { db, tenant, environment } = call;
   const named = input.principal_id;
   const principal = named === undefined ? null : findPrincipal(db, { ...tenant, environment: "production" }, named);
-  return precheck({ found: findOwnAgent(db, tenant, did), ...present({ principal }) }, (known) => {
-    ownAgent(known.found, environment);
+  return precheck({ found: findOwnAgent(db, tenant, did), ...dropAbsentReads({ principal }) }, (known) => {
+    requireOwnAgent(known.found, environment);
     return named !== undefined && !known.principal ? [fieldError("principal_id", "not_found")] : [];
   });
 };
@@ -220,14 +229,14 @@ export const precheckPromotion = (call: ManagementCall, did: string, input: Part
 
 type Shown = { readonly status: AgentStatus; readonly principal_status?: string };
 
-function shownOf({ agent, principal }: AidSource, now: number): Shown {
+function effectiveStatusOf({ agent, principal }: AidSource, now: number): Shown {
   const standing = effectivePrincipalStatus(principal, now);
   const status = effectiveAgentStatus(agent.status, standing);
   return { status, ...(standing !== "ACTIVE" && { principal_status: standing }) };
 }
 
 function refuseInactive(before: AidSource, now: number): void {
-  const shown = shownOf(before, now);
+  const shown = effectiveStatusOf(before, now);
   if (shown.status === "ACTIVE" && before.certificate !== null) return;
   const message = `The agent is ${shown.status}: only an ACTIVE one can be promoted.`;
   throw new ServiceError("invalid_status", { message, detail: shown });
@@ -241,14 +250,14 @@ function refuseOpen({ disputesOpen }: AgentRow, { keepsBack }: Facts, { intents,
   throw new ServiceError("invalid_status", { message, detail: { open: { intents, tasks, disputes } } });
 }
 
-function refuseLeftBehind(delegator: Facts["delegator"]): void {
+function refuseSandboxDelegator(delegator: Facts["delegator"]): void {
   if (delegator === null || delegator.environment === "production") return;
   const message = "The agent's delegator is in the sandbox and has to be promoted first.";
   throw new ServiceError("invalid_status", { message, detail: { delegator: delegator.did } });
 }
 
 /** A delegation is between agents of one principal (AGT-24). */
-function nextPrincipal({ principal, delegator }: Facts, now: number): PrincipalRow {
+function requireNextPrincipal({ principal, delegator }: Facts, now: number): PrincipalRow {
   if (!principal) throw validationError([fieldError("principal_id", "not_found")]);
   if (delegator && delegator.principalId !== principal.principalId) {
     const message = "The agent's delegator belongs to another principal.";
@@ -274,7 +283,7 @@ function refuseWithoutMarket({ agent, markets }: AidSource): void {
 
 /** An agent in production can only be moved from FUNDING to ACTIVE. */
 function refusePromoted(before: AidSource, named: string | undefined, now: number): void {
-  const shown = shownOf(before, now);
+  const shown = effectiveStatusOf(before, now);
   if (shown.status !== "FUNDING") {
     const message = `The agent is already in production: it is ${shown.status}.`;
     throw new ServiceError("invalid_status", { message, detail: { environment: "production", ...shown } });

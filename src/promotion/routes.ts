@@ -1,6 +1,6 @@
 // The route of an agent's promotion (AGT-34).
 import { route } from "../http/route.ts";
-import { validFields } from "../http/schemas.ts";
+import { pickValidFields } from "../http/schemas.ts";
 import { agentParams } from "../identity/schema.ts";
 import { precheckPromotion, promoteAgent } from "./promote.ts";
 import { promotionInput } from "./schema.ts";
@@ -29,6 +29,6 @@ export const promotionRoutes = [
     lock: ({ did }) => did,
     surfaces: ["management"],
     handle: (call, { params, body }) => promoteAgent(call, params.did, body),
-    precheck: (call, { params, body }) => precheckPromotion(call, params.did, validFields(promotionInput, body)),
+    precheck: (call, { params, body }) => precheckPromotion(call, params.did, pickValidFields(promotionInput, body)),
   }),
 ];

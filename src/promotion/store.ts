@@ -1,12 +1,12 @@
 // Store of a promotion (AGT-34): the principal that an agent gets in production, its delegator, and the conditions of the commit.
 import { and, eq, type SQL, sql } from "drizzle-orm";
-import { whileStandingUnchanged } from "../agents/transfer-store.ts";
+import { whilePrincipalUnchanged } from "../agents/transfer-store.ts";
 import { type Database, type Read, readOne } from "../db/batch.ts";
 import { type AgentRow, agents, type MarketRow } from "../db/tables/agents.ts";
 import type { PrincipalRow } from "../db/tables/principals.ts";
 import type { Tenant } from "../db/tenant.ts";
 import type { OpenAt } from "../intents/list-store.ts";
-import { findPrincipal, findPrincipalById, principalStands } from "../principals/store.ts";
+import { findPrincipal, findPrincipalById, isPrincipalActive } from "../principals/store.ts";
 import { hasNothingOpen } from "../tasks/open-store.ts";
 
 /**
@@ -53,7 +53,7 @@ export const findHolder = (db: Database, did: string): Read<{ did: string } | nu
       ),
   );
 
-type Resting = {
+type PromotionBasis = {
   /** The agent's open markets in production. */
   readonly markets: readonly MarketRow[];
   readonly openAt: OpenAt;
@@ -62,10 +62,10 @@ type Resting = {
 };
 
 /** The conditions of a promotion at its commit, besides those of every change of an agent. */
-export const whilePromotable = (
+export const promotionStillAllowed = (
   { did, principalId: own, ...agent }: AgentRow,
   next: PrincipalRow,
-  { markets, openAt, sandboxNow, now }: Resting,
+  { markets, openAt, sandboxNow, now }: PromotionBasis,
 ): SQL | undefined =>
   and(
     eq(agents.environment, "sandbox"),
@@ -76,14 +76,14 @@ export const whilePromotable = (
     eq(agents.ratingWeight, agent.ratingWeight),
     eq(agents.ratingWeighted, agent.ratingWeighted),
     // The principal that the agent leaves is ACTIVE, so that no cascade of it misses the agent.
-    principalStands(sql`${own}`, sandboxNow),
-    whileStandingUnchanged(next, now),
+    isPrincipalActive(sql`${own}`, sandboxNow),
+    whilePrincipalUnchanged(next, now),
     hasNothingOpen({ did, environment: "sandbox" }, openAt),
-    markets.length === 0 ? undefined : whileOpen(did, markets),
+    markets.length === 0 ? undefined : marketsUnchanged(did, markets),
   );
 
 /** The open markets in production are those with which the document was built. */
-const whileOpen = (did: string, markets: readonly MarketRow[]): SQL => {
+const marketsUnchanged = (did: string, markets: readonly MarketRow[]): SQL => {
   const latest = Math.max(...markets.map(({ updatedAt }) => updatedAt));
   return sql`(select count(*), max(m.updated_at) from agent_markets m
     where m.did = ${did} and m.environment = 'production' and m.status = 'ACTIVE') = (${markets.length}, ${latest})`;

@@ -10,17 +10,17 @@ import { escrowsInUse, isFunded } from "../follower/turn.ts";
 import { findEscrows } from "../identity/store.ts";
 
 /** `seen`: false if the chain could not be read, and the escrows are as they were known. */
-export type Looked = { readonly escrows: EscrowRow[]; readonly seen: boolean };
+export type SyncedEscrows = { readonly escrows: EscrowRow[]; readonly seen: boolean };
 
 /** Returns the escrows in production. If they are not funded as far as they are known, the vaults are read now. */
-export async function lookAtVaults(
+export async function syncVaults(
   deps: Deps,
   did: string,
   known: EscrowRow[],
   markets: readonly MarketRow[],
-): Promise<Looked> {
+): Promise<SyncedEscrows> {
   if (isFunded(known, markets)) return { escrows: known, seen: true };
-  const until = Date.now() + LOOK_MS;
+  const until = Date.now() + SYNC_WAIT_MS;
   const seen = await Promise.all(
     escrowsInUse(known, markets).map(({ network }) => syncVault(deps, did, network, until)),
   );
@@ -29,4 +29,4 @@ export async function lookAtVaults(
 }
 
 /** How long a call waits for the follower. */
-const LOOK_MS = 5 * SECOND_MS;
+const SYNC_WAIT_MS = 5 * SECOND_MS;

@@ -211,10 +211,10 @@ const CLAIMS: readonly (readonly [path: string, judge: Judge])[] = [
 ];
 
 function malformedClaim(claims: JsonObject): string | undefined {
-  return CLAIMS.find(([path, judge]) => !judge(at(claims, path)))?.[0];
+  return CLAIMS.find(([path, judge]) => !judge(memberAt(claims, path)))?.[0];
 }
 
-function at(claims: JsonObject, path: string): unknown {
+function memberAt(claims: JsonObject, path: string): unknown {
   let value: unknown = claims;
   for (const name of path.split(".")) value = isObject(value) && Object.hasOwn(value, name) ? value[name] : undefined;
   return value;

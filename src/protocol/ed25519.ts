@@ -13,17 +13,17 @@ const NEUTRAL: Point = [0n, 1n, 1n, 0n];
 
 /** True for the canonical encoding (32 bytes) of a point of the large prime group, except the neutral point. */
 export function isKeyPoint(bytes: Uint8Array): boolean {
-  const point = bytes.length === 32 ? decoded(bytes) : null;
-  return point !== null && !isNeutral(point) && isNeutral(times(point, ORDER));
+  const point = bytes.length === 32 ? decodePoint(bytes) : null;
+  return point !== null && !isNeutral(point) && isNeutral(multiplyPoint(point, ORDER));
 }
 
 /** Decodes a point (RFC 8032, 5.1.3). Null if the bytes are not canonical, or not a point. */
-function decoded(bytes: Uint8Array): Point | null {
+function decodePoint(bytes: Uint8Array): Point | null {
   const all = bytes.reduceRight((sum, byte) => (sum << 8n) | BigInt(byte), 0n);
   const [y, sign] = [all & (2n ** 255n - 1n), all >> 255n];
   if (y >= P) return null;
   const [u, v] = [mod(y * y - 1n), mod(D * y * y + 1n)];
-  const root = mod(u * power(v, 3n) * power(u * power(v, 7n), (P - 5n) / 8n));
+  const root = mod(u * modPower(v, 3n) * modPower(u * modPower(v, 7n), (P - 5n) / 8n));
   const squared = mod(v * root * root);
   if (squared !== u && squared !== mod(-u)) return null;
   const x = squared === u ? root : mod(root * ROOT);
@@ -34,24 +34,24 @@ function decoded(bytes: Uint8Array): Point | null {
 
 const isNeutral = ([X, Y, Z]: Point): boolean => X === 0n && Y === Z;
 
-function times(point: Point, factor: bigint): Point {
+function multiplyPoint(point: Point, factor: bigint): Point {
   let [sum, doubled] = [NEUTRAL, point];
   for (let left = factor; left > 0n; left >>= 1n) {
-    if (left & 1n) sum = added(sum, doubled);
-    doubled = added(doubled, doubled);
+    if (left & 1n) sum = addPoints(sum, doubled);
+    doubled = addPoints(doubled, doubled);
   }
   return sum;
 }
 
 /** Adds two points, which may be equal (RFC 8032, 5.1.4). */
-function added([X1, Y1, Z1, T1]: Point, [X2, Y2, Z2, T2]: Point): Point {
+function addPoints([X1, Y1, Z1, T1]: Point, [X2, Y2, Z2, T2]: Point): Point {
   const [a, b] = [mod((Y1 - X1) * (Y2 - X2)), mod((Y1 + X1) * (Y2 + X2))];
   const [c, d] = [mod(2n * D * T1 * T2), mod(2n * Z1 * Z2)];
   const [e, f, g, h] = [b - a, d - c, d + c, b + a];
   return [mod(e * f), mod(g * h), mod(f * g), mod(e * h)];
 }
 
-function power(base: bigint, exponent: bigint): bigint {
+function modPower(base: bigint, exponent: bigint): bigint {
   let [result, squared] = [1n, mod(base)];
   for (let left = exponent; left > 0n; left >>= 1n) {
     if (left & 1n) result = mod(result * squared);

@@ -56,10 +56,10 @@ export function packJws(jws: string, typ: string): string {
 export function unpackJws(packed: string, typ: string): string {
   const [kid = "", signature = ""] = packed.split(".", 2);
   const payload = packed.slice(kid.length + signature.length + 2);
-  return [encode(JSON.stringify(headerOf(typ, kid))), encode(payload), signature].join(".");
+  return [encodeText(JSON.stringify(headerOf(typ, kid))), encodeText(payload), signature].join(".");
 }
 
-const encode = (text: string): string => encodeBase64Url(encodeUtf8(text));
+const encodeText = (text: string): string => encodeBase64Url(encodeUtf8(text));
 
 /**
  * Verifies a compact JWS whose payload is a JSON object. Never throws on the content of `jws`; the rejection of a KeyResolver passes through, because

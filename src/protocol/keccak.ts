@@ -11,7 +11,7 @@ export const keccak256 = (bytes: Uint8Array): Hex => `0x${encodeHex(keccak_256(b
 export const hashOfText = (text: string): Hex => keccak256(encodeUtf8(text));
 
 /** An address of 40 hex digits in the mixed case of EIP-55; undefined if it is not an address, or its own mixed case is wrong. */
-export function checksummed(text: string): Hex | undefined {
+export function toChecksumAddress(text: string): Hex | undefined {
   const digits = /^0x([0-9a-fA-F]{40})$/.exec(text)?.[1];
   if (digits === undefined) return undefined;
   const lower = digits.toLowerCase();

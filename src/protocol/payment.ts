@@ -4,7 +4,7 @@
 // Amounts are base units of the token, times epoch seconds, both as bigint. Hashes are 32 bytes, 0x and lower-case hex. Addresses are accepted in
 // one case or with a correct checksum (EIP-55), and returned with it. Every fault is a PaymentError that names its field.
 import { encodeHex } from "../core/encoding.ts";
-import { checksummed, type Hex, hashOfText, keccak256 } from "./keccak.ts";
+import { type Hex, hashOfText, keccak256, toChecksumAddress } from "./keccak.ts";
 
 /** The payment that a payer agrees to: `SettlementContract.Payment`, member by member. */
 export type Payment = {
@@ -123,22 +123,22 @@ export function preparePayment(intent: PayableIntent, terms: PayerTerms): Prepar
   const { chain_id: chainId, provider_did, consumer_did, intent_id, settlement_key } = intent;
   if (!Number.isSafeInteger(chainId) || chainId <= 0) throw new PaymentError("chain_id", "is not a chain id");
   const payment: Payment = {
-    token: someAddress("token", intent.token),
-    amount: baseUnits("amount_base_units", intent.amount_base_units),
-    providerDidHash: hashOf("provider_did_hash", intent.provider_did_hash, provider_did),
-    consumerDidHash: hashOf("consumer_did_hash", intent.consumer_did_hash, consumer_did),
-    intentHash: hashOf("intent_hash", intent.intent_hash, intent_id, (id) => intentHashOf(id, intent.payer ?? null)),
-    operationalWallet: someAddress("operational_wallet", intent.operational_wallet),
+    token: toNonZeroAddress("token", intent.token),
+    amount: parseBaseUnits("amount_base_units", intent.amount_base_units),
+    providerDidHash: toHash("provider_did_hash", intent.provider_did_hash, provider_did),
+    consumerDidHash: toHash("consumer_did_hash", intent.consumer_did_hash, consumer_did),
+    intentHash: toHash("intent_hash", intent.intent_hash, intent_id, (id) => intentHashOf(id, intent.payer ?? null)),
+    operationalWallet: toNonZeroAddress("operational_wallet", intent.operational_wallet),
     maxFeeBps: terms.maxFeeBps,
-    deadline: epochSeconds("expires_at", intent.expires_at),
-    refundTo: someAddress("refundTo", terms.refundTo),
+    deadline: parseEpochSeconds("expires_at", intent.expires_at),
+    refundTo: toNonZeroAddress("refundTo", terms.refundTo),
   };
   checkPayment(payment);
   const key = settlementKey(payment);
   if (settlement_key !== undefined && settlement_key.toLowerCase() !== key) {
     throw new PaymentError("settlement_key", "is not the one of this payment");
   }
-  return { chainId, contract: someAddress("contract", intent.contract), payment, settlementKey: key };
+  return { chainId, contract: toNonZeroAddress("contract", intent.contract), payment, settlementKey: key };
 }
 
 /**
@@ -147,11 +147,11 @@ export function preparePayment(intent: PayableIntent, terms: PayerTerms): Prepar
  * @throws PaymentError naming the first faulty member
  */
 export function checkPayment(payment: Payment): void {
-  for (const field of ["token", "operationalWallet", "refundTo"] as const) someAddress(field, payment[field]);
-  for (const field of ["providerDidHash", "consumerDidHash", "intentHash"] as const) hashOf(field, payment[field]);
+  for (const field of ["token", "operationalWallet", "refundTo"] as const) toNonZeroAddress(field, payment[field]);
+  for (const field of ["providerDidHash", "consumerDidHash", "intentHash"] as const) toHash(field, payment[field]);
   if (payment.amount === 0n) throw new PaymentError("amount", "is zero");
   uint("amount", payment.amount, 96);
-  words(payment);
+  encodePayment(payment);
 }
 
 const HASH_DIGITS = 64;
@@ -168,7 +168,7 @@ export function intentHashOf(intentId: string, payer: string | null): Hex {
   if (payer === null) return hash;
   const first = (Number.parseInt(hash.charAt(2), 16) | HIGHEST_BIT).toString(16);
   const rest = hash.slice(3, 2 + HASH_DIGITS - ADDRESS_DIGITS);
-  return `0x${first}${rest}${someAddress("payer", payer).slice(2).toLowerCase()}`;
+  return `0x${first}${rest}${toNonZeroAddress("payer", payer).slice(2).toLowerCase()}`;
 }
 
 /** The parts of a settlement's key. Hashes and token as hex of any case. */
@@ -191,7 +191,7 @@ export function settlementKey(payment: SettlementTerms): Hex {
 
 /** The nonce of the payment's authorization: keccak256(abi.encode(payment, salt)). It cannot be used for anything else. */
 export const authorizationNonce = (payment: Payment, salt: Hex): Hex =>
-  keccak256(bytesOf([...words(payment), bytes32("salt", salt)]));
+  keccak256(bytesOf([...encodePayment(payment), bytes32("salt", salt)]));
 
 /** 32 random bytes. Use one salt per authorization: with another salt, the same payment could be authorized a second time. */
 export const newSalt = (): Hex => `0x${encodeHex(crypto.getRandomValues(new Uint8Array(32)))}`;
@@ -206,16 +206,16 @@ export function authorize(
   terms: AuthorizationTerms,
 ): Authorization {
   const { salt, validAfter = 0n, validBefore = payment.deadline, domain: { name, version } = USDC_DOMAIN } = terms;
-  const from = someAddress("from", terms.from);
+  const from = toNonZeroAddress("from", terms.from);
   for (const [field, time] of Object.entries({ validAfter, validBefore })) uint(field, time, 256);
   if (validBefore <= validAfter) throw new PaymentError("validBefore", "is not later than validAfter");
   const nonce = authorizationNonce(payment, salt);
   const times = { validAfter: String(validAfter), validBefore: String(validBefore) };
   const typedData: ReceiveWithAuthorization = {
-    domain: { name, version, chainId, verifyingContract: someAddress("token", payment.token) },
+    domain: { name, version, chainId, verifyingContract: toNonZeroAddress("token", payment.token) },
     types: {
-      EIP712Domain: members("string name", "string version", "uint256 chainId", "address verifyingContract"),
-      ReceiveWithAuthorization: members(
+      EIP712Domain: parseMembers("string name", "string version", "uint256 chainId", "address verifyingContract"),
+      ReceiveWithAuthorization: parseMembers(
         "address from",
         "address to",
         "uint256 value",
@@ -225,17 +225,17 @@ export function authorize(
       ),
     },
     primaryType: "ReceiveWithAuthorization",
-    message: { from, to: someAddress("contract", contract), value: String(payment.amount), ...times, nonce },
+    message: { from, to: toNonZeroAddress("contract", contract), value: String(payment.amount), ...times, nonce },
   };
   return { from, salt, validAfter, validBefore, typedData };
 }
 
 /** Calldata of `settle(Payment)`: pays from the sender's allowance, on exactly these terms. */
-export const settleCalldata = (payment: Payment): Hex => calldata(`settle(${PAYMENT_TUPLE})`, words(payment));
+export const settleCalldata = (payment: Payment): Hex => calldata(`settle(${PAYMENT_TUPLE})`, encodePayment(payment));
 
 /** Calldata of `payIntent`: pays from the sender's allowance, with the wallet and fee that are in force; refunds go to the sender. */
 export function payIntentCalldata(payment: Payment): Hex {
-  const [token = "", amount = "", provider = "", consumer = "", intent = ""] = words(payment);
+  const [token = "", amount = "", provider = "", consumer = "", intent = ""] = encodePayment(payment);
   return calldata("payIntent(address,uint256,bytes32,bytes32,bytes32)", [token, amount, provider, consumer, intent]);
 }
 
@@ -251,7 +251,7 @@ export function settleWithAuthorizationCalldata(
 ): Hex {
   if (!/^0x(?:[0-9a-fA-F]{2})*$/.test(signature)) throw new PaymentError("signature", "is not bytes in hex");
   const head = [
-    ...words(payment),
+    ...encodePayment(payment),
     address("from", from),
     uint("validAfter", validAfter, 256),
     uint("validBefore", validBefore, 256),
@@ -271,7 +271,7 @@ export function settleWithAuthorizationCalldata(
 const WORD_BYTES = 32;
 const WORD_DIGITS = 2 * WORD_BYTES;
 
-function words(payment: Payment): string[] {
+function encodePayment(payment: Payment): string[] {
   return [
     address("token", payment.token),
     uint("amount", payment.amount, 256),
@@ -308,36 +308,36 @@ function bytes32(field: string, value: string): string {
 }
 
 const address = (field: string, value: string): string =>
-  checkedAddress(field, value).slice(2).toLowerCase().padStart(WORD_DIGITS, "0");
+  toAddress(field, value).slice(2).toLowerCase().padStart(WORD_DIGITS, "0");
 
 // ---- Values ----------------------------------------------------------------------------------------------------------
 
-function checkedAddress(field: string, value: string): Hex {
-  const checked = checksummed(value);
+function toAddress(field: string, value: string): Hex {
+  const checked = toChecksumAddress(value);
   if (checked === undefined) throw new PaymentError(field, "is not an address, or its checksum is wrong");
   return checked;
 }
 
-function someAddress(field: string, value: string): Hex {
-  const checked = checkedAddress(field, value);
+function toNonZeroAddress(field: string, value: string): Hex {
+  const checked = toAddress(field, value);
   if (ZERO.test(checked)) throw new PaymentError(field, "is the zero address");
   return checked;
 }
 
-function hashOf(field: string, value: string, text?: string, expected: (text: string) => Hex = hashOfText): Hex {
+function toHash(field: string, value: string, text?: string, expected: (text: string) => Hex = hashOfText): Hex {
   const hash: Hex = `0x${bytes32(field, value)}`;
   if (ZERO.test(hash)) throw new PaymentError(field, "is zero");
   if (text !== undefined && expected(text) !== hash) throw new PaymentError(field, `is not the hash of ${text}`);
   return hash;
 }
 
-function baseUnits(field: string, text: string): bigint {
+function parseBaseUnits(field: string, text: string): bigint {
   if (!/^(?:0|[1-9]\d{0,77})$/.test(text)) throw new PaymentError(field, "is not a whole number in decimal digits");
   return BigInt(text);
 }
 
 /** Rounded down: a block in that second is still in time. */
-function epochSeconds(field: string, text: string): bigint {
+function parseEpochSeconds(field: string, text: string): bigint {
   const instant = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d+)?(?:Z|[+-]\d{2}:\d{2})$/.test(text)
     ? Date.parse(text)
     : Number.NaN;
@@ -345,7 +345,7 @@ function epochSeconds(field: string, text: string): bigint {
   return BigInt(Math.floor(instant / 1_000));
 }
 
-const members = (...declared: string[]): { name: string; type: string }[] =>
+const parseMembers = (...declared: string[]): { name: string; type: string }[] =>
   declared.map((text) => {
     const [type = "", name = ""] = text.split(" ");
     return { name, type };

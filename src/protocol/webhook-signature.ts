@@ -32,7 +32,7 @@ export type SignedDelivery = {
  * @throws TypeError if a secret is not `whsec_` and base64 of 24 to 64 bytes
  */
 export async function signWebhook(secrets: readonly string[], delivery: SignedDelivery): Promise<string> {
-  const signatures = await Promise.all(secrets.map((secret) => sign(secret, delivery)));
+  const signatures = await Promise.all(secrets.map((secret) => signDelivery(secret, delivery)));
   return signatures.map((signature) => `${VERSION},${encodeBase64(signature)}`).join(" ");
 }
 
@@ -84,7 +84,7 @@ export async function verifyWebhook(
 const contentOf = (id: string, timestamp: string | number, body: string): Bytes =>
   encodeUtf8(`${id}.${timestamp}.${body}`);
 
-const sign = async (secret: string, { id, timestamp, body }: SignedDelivery): Promise<Bytes> =>
+const signDelivery = async (secret: string, { id, timestamp, body }: SignedDelivery): Promise<Bytes> =>
   new Uint8Array(await crypto.subtle.sign("HMAC", await keyOf(secret, "sign"), contentOf(id, timestamp, body)));
 
 function keyOf(secret: string, use: "sign" | "verify"): Promise<CryptoKey> {

@@ -2,7 +2,7 @@
 // rounds to another number follows in closed form.
 import { DAY_MS, SECOND_MS } from "../core/limits.ts";
 import type { RatingMethod } from "./method.ts";
-import { type AgentSums, clipHeaviest, forwardScale, liveRating, type Sums } from "./rating.ts";
+import { type AgentSums, clipHeaviest, computeRating, forwardScale, type Sums } from "./rating.ts";
 
 const HALF_STEP = 0.005;
 
@@ -10,8 +10,13 @@ const HALF_STEP = 0.005;
  * Returns the earliest instant after `now` (epoch milliseconds, at most a second late) at which the rating, with two decimals, differs from the one
  * at `now`. Null if it never will, and for an unrated agent.
  */
-export function nextChange(sums: AgentSums, heaviest: readonly Sums[], by: RatingMethod, now: number): number | null {
-  const rating = liveRating(sums, heaviest, by, now);
+export function findNextChange(
+  sums: AgentSums,
+  heaviest: readonly Sums[],
+  by: RatingMethod,
+  now: number,
+): number | null {
+  const rating = computeRating(sums, heaviest, by, now);
   if (rating === null) return null;
   const { kappa, mu } = by;
   const scale = forwardScale(by, now);
@@ -25,16 +30,16 @@ export function nextChange(sums: AgentSums, heaviest: readonly Sums[], by: Ratin
   const decay = (kappa * (middle - mu)) / (weighted - middle * weight);
   if (!(decay > 0 && Number.isFinite(decay))) return null;
   const at = Math.ceil(now - by.halfLifeDays * DAY_MS * Math.log2(decay));
-  return settled(sums, heaviest, by, rating, Math.max(at, now + 1));
+  return skipFloatError(sums, heaviest, by, rating, Math.max(at, now + 1));
 }
 
 /** Errors of floats may delay the change, but by less than a second. */
-function settled(
+function skipFloatError(
   sums: AgentSums,
   heaviest: readonly Sums[],
   by: RatingMethod,
   rating: number,
   at: number,
 ): number | null {
-  return liveRating(sums, heaviest, by, at) === rating ? at + SECOND_MS : at;
+  return computeRating(sums, heaviest, by, at) === rating ? at + SECOND_MS : at;
 }

@@ -74,7 +74,7 @@ export const DEFAULT_PARAMETERS: RatingParameters = {
 const share = z.number().min(0).max(1);
 const factor = z.number().positive().max(100);
 const caseSchema = z.strictObject({ r: share.optional(), weight_factor: factor.optional() });
-const scored = z.strictObject({ weight_factor: factor.optional() });
+const scoredCaseSchema = z.strictObject({ weight_factor: factor.optional() });
 
 /** RATING_PARAMETERS has the names of GET /v1/rating-method, each optional. */
 const schema = z.strictObject({
@@ -92,11 +92,11 @@ const schema = z.strictObject({
     .strictObject({
       provider: z.strictObject({
         confirmed: caseSchema.optional(),
-        partial: scored.optional(),
+        partial: scoredCaseSchema.optional(),
         rejected: caseSchema.optional(),
         auto_confirmed: caseSchema.optional(),
         dispute_upheld: caseSchema.optional(),
-        dispute_partially_upheld: scored.optional(),
+        dispute_partially_upheld: scoredCaseSchema.optional(),
       }),
       consumer: z.strictObject({
         answered_promptly: caseSchema.optional(),
@@ -126,15 +126,15 @@ export function parseRatingParameters(text: string): RatingParameters {
     weight: data.weight ?? defaults.weight,
     clip: data.counterparty_clip?.max_share ?? defaults.clip,
     promptHours: data.prompt_answer_hours ?? defaults.promptHours,
-    provider: casesOf(defaults.provider, data.signals?.provider),
-    consumer: casesOf(defaults.consumer, data.signals?.consumer),
+    provider: mergeCases(defaults.provider, data.signals?.provider),
+    consumer: mergeCases(defaults.consumer, data.signals?.consumer),
   };
 }
 
-type Given = { readonly r?: number | undefined; readonly weight_factor?: number | undefined };
-function casesOf<C extends string>(
+type GivenCase = { readonly r?: number | undefined; readonly weight_factor?: number | undefined };
+function mergeCases<C extends string>(
   defaults: Cases<C>,
-  given: { readonly [name in C]?: Given | undefined } = {},
+  given: { readonly [name in C]?: GivenCase | undefined } = {},
 ): Cases<C> {
   const merged = (Object.keys(defaults) as C[]).map((name) => {
     const { r, factor } = defaults[name];
@@ -151,8 +151,8 @@ export const ratingMethods = memoizeBy((env: RatingEnv): Readonly<Record<Environ
   const methodOf = (environment: Environment): RatingMethod => ({
     ...parameters,
     minimum: {
-      interactions: countOf(env.RATING_MIN_INTERACTIONS, environment),
-      counterparties: countOf(env.RATING_MIN_COUNTERPARTIES, environment),
+      interactions: parseMinimum(env.RATING_MIN_INTERACTIONS, environment),
+      counterparties: parseMinimum(env.RATING_MIN_COUNTERPARTIES, environment),
     },
   });
   return { sandbox: methodOf("sandbox"), production: methodOf("production") };
@@ -161,7 +161,7 @@ export const ratingMethods = memoizeBy((env: RatingEnv): Readonly<Record<Environ
 export const ratingMethod = (env: RatingEnv, environment: Environment): RatingMethod => ratingMethods(env)[environment];
 
 /** Reads a list such as `sandbox=1,production=10`. */
-function countOf(text: string, environment: Environment): number {
+function parseMinimum(text: string, environment: Environment): number {
   const counts = new Map(splitList(text).map((entry) => entry.split("=") as [string, string]));
   const count = Number(counts.get(environment));
   if (!Number.isSafeInteger(count) || count < 0) throw new Error(`no count for ${environment} in "${text}"`);

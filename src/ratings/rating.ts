@@ -33,7 +33,7 @@ export const signalWeight = ({ weight }: RatingParameters, amountWholeUnits: num
 export const forwardScale = ({ halfLifeDays }: RatingParameters, at: number): number =>
   2 ** ((at - RATING_ORIGIN) / (halfLifeDays * DAY_MS));
 
-export function providerSignal(
+export function toProviderSignal(
   by: RatingParameters,
   which: ProviderCase,
   amountWholeUnits: number,
@@ -43,7 +43,7 @@ export function providerSignal(
   return { r: clamp(r ?? score ?? 0, 0, 1), weight: factor * signalWeight(by, amountWholeUnits) };
 }
 
-export function consumerSignal(by: RatingParameters, which: ConsumerCase, amountWholeUnits: number): Signal {
+export function toConsumerSignal(by: RatingParameters, which: ConsumerCase, amountWholeUnits: number): Signal {
   const { r, factor } = by.consumer[which];
   return { r: r ?? 0, weight: factor * signalWeight(by, amountWholeUnits) };
 }
@@ -60,32 +60,37 @@ export type ClosedTask = {
   readonly verdictScore?: number | null;
 };
 
-export function taskSignals(by: RatingParameters, task: ClosedTask): { provider: Signal; consumer: Signal } {
+export function toTaskSignals(by: RatingParameters, task: ClosedTask): { provider: Signal; consumer: Signal } {
   const { outcome, amountWholeUnits: amount, verdict } = task;
   const answered = task.tookMs < by.promptHours * HOUR_MS ? "answered_promptly" : "answered";
   const asConsumer = outcome === "auto_confirmed" ? "auto_confirmed" : answered;
   return {
     provider:
       verdict === "upheld" || verdict === "partially_upheld"
-        ? providerSignal(by, `dispute_${verdict}`, amount, task.verdictScore)
-        : providerSignal(by, outcome, amount, task.score),
-    consumer: consumerSignal(by, verdict === "rejected" ? "dispute_rejected" : asConsumer, amount),
+        ? toProviderSignal(by, `dispute_${verdict}`, amount, task.verdictScore)
+        : toProviderSignal(by, outcome, amount, task.score),
+    consumer: toConsumerSignal(by, verdict === "rejected" ? "dispute_rejected" : asConsumer, amount),
   };
 }
 
 /** The amount that a signal of that instant adds to the stored sums. Subtracting it later removes the signal. */
-export function contributionOf(by: RatingParameters, signal: Signal, at: number): Sums {
+export function toContribution(by: RatingParameters, signal: Signal, at: number): Sums {
   const weight = signal.weight * forwardScale(by, at);
   return { weight, weighted: weight * signal.r };
 }
 
 /** The rating at `now` with two decimals; null below the minimum. */
-export function liveRating(sums: AgentSums, heaviest: readonly Sums[], by: RatingMethod, now: number): number | null {
-  const rating = unroundedRating(sums, heaviest, by, now);
+export function computeRating(
+  sums: AgentSums,
+  heaviest: readonly Sums[],
+  by: RatingMethod,
+  now: number,
+): number | null {
+  const rating = computeUnroundedRating(sums, heaviest, by, now);
   return rating === null ? null : roundHalfEven2(rating);
 }
 
-export function unroundedRating(
+export function computeUnroundedRating(
   sums: AgentSums,
   heaviest: readonly Sums[],
   by: RatingMethod,
@@ -104,19 +109,19 @@ export function unroundedRating(
 /** From this number of counterparties on, more of them do not lower the share that one may hold. */
 export const FIXED_SHARE_FROM = 1 / CLIP_MIN;
 
-const mostOf = (clip: number, { weight, counterparties }: AgentSums): number =>
+const mostWeightOf = (clip: number, { weight, counterparties }: AgentSums): number =>
   Math.max(clip, 1 / Math.max(1, counterparties)) * weight;
 
 /** The counterparties that a method may clip, whatever share it grants. The others change no rating. */
-export const clippable = (sums: AgentSums, heaviest: readonly Sums[]): Sums[] =>
+export const pickClippable = (sums: AgentSums, heaviest: readonly Sums[]): Sums[] =>
   heaviest
     .slice(0, HEAVIEST_LOOKED_AT)
-    .filter(({ weight }) => weight > mostOf(CLIP_MIN, sums))
+    .filter(({ weight }) => weight > mostWeightOf(CLIP_MIN, sums))
     .map(({ weight, weighted }) => ({ weight, weighted }));
 
 /** Clips the heaviest counterparties once, measured against the unclipped total (TSK-14). */
 export function clipHeaviest({ clip }: RatingParameters, sums: AgentSums, heaviest: readonly Sums[]): Sums {
-  const most = mostOf(clip, sums);
+  const most = mostWeightOf(clip, sums);
   let { weight, weighted } = sums;
   for (const one of heaviest.slice(0, HEAVIEST_LOOKED_AT)) {
     if (one.weight <= most) continue;

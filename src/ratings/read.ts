@@ -4,9 +4,9 @@ import type { PublicCall } from "../call.ts";
 import { toIso } from "../core/clock.ts";
 import { ServiceError } from "../core/errors.ts";
 import { ratingMethod } from "./method.ts";
-import { methodUsed } from "./publish.ts";
+import { toUsedMethod } from "./publish.ts";
 import type { RatingView } from "./responses.ts";
-import { ratingAt } from "./signals.ts";
+import { ratingFromRow } from "./signals.ts";
 import { findRatedAgent } from "./store.ts";
 
 export async function getRating(call: PublicCall, did: string): Promise<RatingView> {
@@ -17,12 +17,12 @@ export async function getRating(call: PublicCall, did: string): Promise<RatingVi
   const method = ratingMethod(deps.env, agent.environment);
   return {
     did,
-    agent_rating: ratingAt(agent, method, now),
+    agent_rating: ratingFromRow(agent, method, now),
     interactions: agent.ratingInteractions,
     counterparties: agent.ratingCounterparties,
     sums: { weight: agent.ratingWeight, weighted: agent.ratingWeighted },
     heaviest: agent.ratingHeaviest.map((sums, at) => ({ position: at + 1, ...sums })),
-    method: methodUsed(method),
+    method: toUsedMethod(method),
     as_of: toIso(now),
   };
 }

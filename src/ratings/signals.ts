@@ -4,14 +4,14 @@ import type { CounterpartyRow } from "../db/tables/agents.ts";
 import type { RatingMethod } from "./method.ts";
 import {
   type AgentSums,
-  clippable,
-  contributionOf,
+  computeRating,
   FIXED_SHARE_FROM,
-  liveRating,
+  pickClippable,
   type Signal,
   type Sums,
+  toContribution,
 } from "./rating.ts";
-import { type Added, dropCounterparty, putCounterparty, type RatedAgent, type RatingColumns } from "./store.ts";
+import { type AddedSums, dropCounterparty, putCounterparty, type RatedAgent, type RatingColumns } from "./store.ts";
 
 export type SignalChange = {
   readonly counterpartyPrincipalId: string;
@@ -40,27 +40,27 @@ export function addSignal(
   db: Database,
   agent: RatedAgent,
   change: SignalChange,
-): { columns: RatingColumns; added: Added | null; counterparty: CounterpartyRow; statements: Statement[] } {
+): { columns: RatingColumns; added: AddedSums | null; counterparty: CounterpartyRow; statements: Statement[] } {
   const { did, environment } = agent;
   const { counterpartyPrincipalId, counterparty, replaces, by, now } = change;
   const sign = change.takenBack ? -1 : 1;
-  const added = contributionOf(by, change.add, change.at);
-  const taken = replaces ? contributionOf(by, replaces.signal, replaces.at) : NOTHING;
+  const added = toContribution(by, change.add, change.at);
+  const taken = replaces ? toContribution(by, replaces.signal, replaces.at) : NO_SUMS;
   const join = (sums: Sums): Sums => ({
     weight: Math.max(0, sums.weight - taken.weight + sign * added.weight),
     weighted: Math.max(0, sums.weighted - taken.weighted + sign * added.weighted),
   });
-  const row = { did, environment, counterpartyPrincipalId, ...join(counterparty ?? NOTHING) };
+  const row = { did, environment, counterpartyPrincipalId, ...join(counterparty ?? NO_SUMS) };
   const own = join({ weight: agent.ratingWeight, weighted: agent.ratingWeighted });
   const interactions = replaces || change.interaction === false ? 0 : sign;
   // A counterparty whose only signal was removed no longer counts.
-  const left = change.takenBack === true && row.weight <= added.weight * ROUNDING;
+  const left = change.takenBack === true && row.weight <= added.weight * FLOAT_ERROR;
   const newcomers = left ? -1 : counterparty ? 0 : 1;
   const counterparties = agent.ratingCounterparties + newcomers;
   const others = change.heaviest.filter((one) => one.counterpartyPrincipalId !== counterpartyPrincipalId);
   const heaviest = [...others, ...(left ? [] : [row])].sort((a, b) => b.weight - a.weight);
   const sums = {
-    ...(counterparties === 0 ? NOTHING : own),
+    ...(counterparties === 0 ? NO_SUMS : own),
     interactions: agent.ratingInteractions + interactions,
     counterparties,
   };
@@ -69,8 +69,8 @@ export function addSignal(
     ratingWeighted: sums.weighted,
     ratingInteractions: sums.interactions,
     ratingCounterparties: counterparties,
-    agentRating: liveRating(sums, heaviest, by, now),
-    ratingHeaviest: clippable(sums, heaviest),
+    agentRating: computeRating(sums, heaviest, by, now),
+    ratingHeaviest: pickClippable(sums, heaviest),
   };
   const clips = agent.ratingHeaviest.length + columns.ratingHeaviest.length > 0;
   const onlyAdds = !replaces && !change.takenBack && !clips && counterparties >= FIXED_SHARE_FROM;
@@ -86,8 +86,8 @@ export function addSignal(
 }
 
 /** A remainder up to this fraction of a removed weight is an error of floats. A signal that is 40 half-lives older is dropped with it. */
-const ROUNDING = 1e-12;
-const NOTHING: Sums = { weight: 0, weighted: 0 };
+const FLOAT_ERROR = 1e-12;
+const NO_SUMS: Sums = { weight: 0, weighted: 0 };
 
 type StoredSums = Pick<
   RatedAgent,
@@ -95,10 +95,10 @@ type StoredSums = Pick<
 >;
 
 /** An agent's rating at an instant, from its row alone. */
-export const ratingAt = (agent: StoredSums, by: RatingMethod, now: number): number | null =>
-  liveRating(ratingSums(agent), agent.ratingHeaviest, by, now);
+export const ratingFromRow = (agent: StoredSums, by: RatingMethod, now: number): number | null =>
+  computeRating(sumsFromRow(agent), agent.ratingHeaviest, by, now);
 
-export const ratingSums = (agent: StoredSums): AgentSums => ({
+export const sumsFromRow = (agent: StoredSums): AgentSums => ({
   weight: agent.ratingWeight,
   weighted: agent.ratingWeighted,
   interactions: agent.ratingInteractions,

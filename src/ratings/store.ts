@@ -67,7 +67,7 @@ export const findCounterparty = (
 export const findCounterpartyOf = (db: Database, rated: SQL): Read<CounterpartyRow | null> =>
   readOne(db.select().from(ratingCounterparties).where(sql`(${ratedDid}, ${ratedIn}, ${ratedBy}) = ${rated}`));
 
-const shown = {
+const COUNTERPARTY_COLUMNS = {
   did: sql<string>`c.did`.as("did"),
   environment: sql<Environment>`c.environment`.as("environment"),
   counterpartyPrincipalId: sql<string>`c.counterparty_principal_id`.as("counterparty_principal_id"),
@@ -79,7 +79,7 @@ const shown = {
 export const findHeaviestIn = (db: Database, rated: SQL): Read<CounterpartyRow[]> =>
   readAll(
     db
-      .select(shown)
+      .select(COUNTERPARTY_COLUMNS)
       .from(sql`${rated} as t cross join rating_counterparties c`)
       .where(
         sql`c.did = t.did and c.environment = t.environment and c.counterparty_principal_id in (select h.counterparty_principal_id
@@ -91,20 +91,20 @@ export const findHeaviestIn = (db: Database, rated: SQL): Read<CounterpartyRow[]
 export const findCounterpartiesIn = (db: Database, rated: SQL): Read<CounterpartyRow[]> =>
   readAll(
     db
-      .select(shown)
+      .select(COUNTERPARTY_COLUMNS)
       .from(sql`${rated} as t cross join rating_counterparties c`)
       .where(sql`c.did = t.did and c.environment = t.environment and c.counterparty_principal_id = t.principal_id`),
   );
 
-const keyed = (row: CounterpartyRow) =>
+const isCounterpartyRow = (row: CounterpartyRow) =>
   and(eq(ratedDid, row.did), eq(ratedIn, row.environment), eq(ratedBy, row.counterpartyPrincipalId));
 
 /** The guarded update of the agent's row has to be in the same batch, as for `putCounterparty`. */
 export const dropCounterparty = (db: Database, row: CounterpartyRow): Statement =>
-  db.delete(ratingCounterparties).where(keyed(row));
+  db.delete(ratingCounterparties).where(isCounterpartyRow(row));
 
 /** The sums that a signal adds to an agent's. `counterparties`: 1 for the first signal of its counterparty, otherwise 0. */
-export type Added = Sums & {
+export type AddedSums = Sums & {
   readonly interactions: number;
   readonly counterparties: number;
   readonly counterpartyWeight: number;
@@ -134,5 +134,5 @@ const updateCounterparty = compileGiven<CounterpartyRow & { readonly was?: numbe
   db
     .update(ratingCounterparties)
     .set({ weight: row.weight, weighted: row.weighted })
-    .where(and(keyed(row), was === undefined ? undefined : eq(ratingCounterparties.weight, was))),
+    .where(and(isCounterpartyRow(row), was === undefined ? undefined : eq(ratingCounterparties.weight, was))),
 );

@@ -1,6 +1,6 @@
 // The lists of transactions of all agents of an account in the call's environment (FAC-19), by page or as CSV.
-import { askedPage, type ManagementCall } from "../call.ts";
-import { listingOf, type Page, type Position, toPage } from "../core/page.ts";
+import { type ManagementCall, readPage } from "../call.ts";
+import { hashListing, type Page, type Position, toPage } from "../core/page.ts";
 import type { TransactionRow } from "../db/tables/money.ts";
 import { listAccountTransactions, type TransactionFilter } from "../facilitation/list-store.ts";
 import type { TransactionView } from "../facilitation/responses.ts";
@@ -8,7 +8,7 @@ import { toTransactionView } from "../facilitation/views.ts";
 import { exportAll } from "./export.ts";
 import type { TransactionQuery } from "./schema.ts";
 
-const filterOf = ({ did, role, status, since, until }: TransactionQuery): TransactionFilter => ({
+const toTransactionFilter = ({ did, role, status, since, until }: TransactionQuery): TransactionFilter => ({
   did,
   role,
   status,
@@ -16,17 +16,19 @@ const filterOf = ({ did, role, status, since, until }: TransactionQuery): Transa
   until,
 });
 
-export const positionOf = ({ settledAt, transactionId }: TransactionRow): Position => ({
+export const toTransactionPosition = ({ settledAt, transactionId }: TransactionRow): Position => ({
   at: settledAt,
   id: transactionId,
 });
 
 export async function getTransactions(call: ManagementCall, query: TransactionQuery): Promise<Page<TransactionView>> {
   const { db, tenant, deps, environment } = call;
-  const filter = filterOf(query);
-  const page = await askedPage(call, query, listingOf("transactions", [environment], filter));
+  const filter = toTransactionFilter(query);
+  const page = await readPage(call, query, hashListing("transactions", [environment], filter));
   const { transactions } = await call.read({ transactions: listAccountTransactions(db, tenant, filter, page) });
-  return toPage(transactions, page, positionOf, (transaction) => toTransactionView(deps.config, transaction));
+  return toPage(transactions, page, toTransactionPosition, (transaction) =>
+    toTransactionView(deps.config, transaction),
+  );
 }
 
 /** Exports the transactions of at most 31 days. */
@@ -36,8 +38,8 @@ export function exportTransactions(
 ): Promise<AsyncIterator<readonly TransactionView[]>> {
   const { db, deps } = call;
   return exportAll(call, query, {
-    list: (owner, range, page) => listAccountTransactions(db, owner, { ...filterOf(query), ...range }, page),
-    positionOf,
+    list: (owner, range, page) => listAccountTransactions(db, owner, { ...toTransactionFilter(query), ...range }, page),
+    positionOf: toTransactionPosition,
     toView: (transaction) => toTransactionView(deps.config, transaction),
   });
 }

@@ -1,13 +1,13 @@
 // Lists of disputes (DSP-9): an agent's own, and those of all agents of an account by page or as CSV.
-import { type AgentCall, askedPage, type ManagementCall } from "../call.ts";
+import { type AgentCall, type ManagementCall, readPage } from "../call.ts";
 import { fieldError, validationError } from "../core/errors.ts";
-import { listingOf, type Page } from "../core/page.ts";
-import { type DisputeFilter, listAccountDisputes, listOwnDisputes, positionOf } from "../disputes/list-store.ts";
+import { hashListing, type Page } from "../core/page.ts";
+import { type DisputeFilter, listAccountDisputes, listOwnDisputes, toDisputePosition } from "../disputes/list-store.ts";
 import type { DisputeQuery, DisputeView } from "../disputes/schema.ts";
 import { pageOfDisputes, toDisputeView } from "../disputes/views.ts";
 import { exportAll } from "./export.ts";
 
-const filterOf = ({ did, role, status, since, until }: DisputeQuery): DisputeFilter => ({
+const toDisputeFilter = ({ did, role, status, since, until }: DisputeQuery): DisputeFilter => ({
   did,
   role,
   status,
@@ -17,25 +17,25 @@ const filterOf = ({ did, role, status, since, until }: DisputeQuery): DisputeFil
 
 /** The credential of the call decides which list it gets. */
 export const getDisputes = (call: AgentCall | ManagementCall, query: DisputeQuery): Promise<Page<DisputeView>> =>
-  call.surface === "agent" ? getOwn(call, query) : getAccounts(call, query);
+  call.surface === "agent" ? getOwnDisputes(call, query) : getAccountDisputes(call, query);
 
-async function getOwn(call: AgentCall, query: DisputeQuery): Promise<Page<DisputeView>> {
+async function getOwnDisputes(call: AgentCall, query: DisputeQuery): Promise<Page<DisputeView>> {
   const { db, deps, did } = call;
-  const { did: asked, ...filter } = filterOf(query);
+  const { did: asked, ...filter } = toDisputeFilter(query);
   if (asked !== undefined && asked !== did) {
     const message = "An agent can list only its own disputes.";
     throw validationError([fieldError("did", "invalid_value", message)]);
   }
-  const page = await askedPage(call, query, listingOf("own disputes", [did], filter));
+  const page = await readPage(call, query, hashListing("own disputes", [did], filter));
   const real = deps.clock.now();
   const { found } = await call.read({ found: listOwnDisputes(db, did, filter, real, page) });
   return pageOfDisputes(deps.config, found, page, real);
 }
 
-async function getAccounts(call: ManagementCall, query: DisputeQuery): Promise<Page<DisputeView>> {
+async function getAccountDisputes(call: ManagementCall, query: DisputeQuery): Promise<Page<DisputeView>> {
   const { db, tenant, deps, environment } = call;
-  const filter = filterOf(query);
-  const page = await askedPage(call, query, listingOf("disputes", [environment], filter));
+  const filter = toDisputeFilter(query);
+  const page = await readPage(call, query, hashListing("disputes", [environment], filter));
   const real = deps.clock.now();
   const { found } = await call.read({ found: listAccountDisputes(db, tenant, filter, real, page) });
   return pageOfDisputes(deps.config, found, page, real);
@@ -49,8 +49,8 @@ export function exportDisputes(
   const { db, deps } = call;
   const real = deps.clock.now();
   return exportAll(call, query, {
-    list: (owner, range, page) => listAccountDisputes(db, owner, { ...filterOf(query), ...range }, real, page),
-    positionOf,
+    list: (owner, range, page) => listAccountDisputes(db, owner, { ...toDisputeFilter(query), ...range }, real, page),
+    positionOf: toDisputePosition,
     toView: (row) => toDisputeView(deps.config, row, real + row.clockOffsetMs),
   });
 }

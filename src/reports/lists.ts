@@ -1,41 +1,41 @@
 // The lists of an agent's tasks, transactions and events (AGT-36, AGT-37).
-import { askedPage, type ManagementCall, type Precheck, precheckKnown } from "../call.ts";
+import { type ManagementCall, type Precheck, precheckExists, readPage } from "../call.ts";
 import { ServiceError } from "../core/errors.ts";
-import { type Listing, listingOf, type Page, toPage } from "../core/page.ts";
+import { hashListing, type Listing, type Page, toPage } from "../core/page.ts";
 import { SIDES } from "../core/vocabulary.ts";
 import { listTransactions } from "../facilitation/list-store.ts";
 import type { TransactionView } from "../facilitation/responses.ts";
 import { toTransactionView } from "../facilitation/views.ts";
-import { findNumber, listEvents } from "../journal/event-log-store.ts";
-import { firstListed, toEventView } from "../journal/event-views.ts";
+import { findEventNumber, listEvents } from "../journal/event-log-store.ts";
+import { oldestListedAt, toEventView } from "../journal/event-views.ts";
 import type { EventView } from "../journal/responses.ts";
 import { clocksOf } from "../tasks/clocks.ts";
-import { taskReads, tasksOf } from "../tasks/list-store.ts";
+import { buildTaskReads, mergeTasks } from "../tasks/list-store.ts";
 import type { TaskView } from "../tasks/responses.ts";
-import { pageOfTasks } from "../tasks/views.ts";
-import { positionOf } from "./account.ts";
+import { toTaskPage } from "../tasks/views.ts";
+import { toTransactionPosition } from "./account.ts";
 import type { ReportQuery, TaskQuery } from "./schema.ts";
 import { findReported } from "./store.ts";
 
 /** Refuses an agent of another platform or environment before the faults of the query. */
 export const precheckReported = (call: ManagementCall, did: string): Precheck =>
-  precheckKnown(findReported(call.db, call.tenant, did));
+  precheckExists(findReported(call.db, call.tenant, did));
 
-const asked = (call: ManagementCall, did: string, query: ReportQuery, listing: Listing) =>
-  askedPage(call, query, listing, precheckReported(call, did));
+const requestReportPage = (call: ManagementCall, did: string, query: ReportQuery, listing: Listing) =>
+  readPage(call, query, listing, precheckReported(call, did));
 
 export async function getAgentTasks(call: ManagementCall, did: string, query: TaskQuery): Promise<Page<TaskView>> {
   const { db, tenant, deps, environment } = call;
   const { status, outcome, since } = query;
   const filter = { status, outcome, since };
-  const page = await asked(call, did, query, listingOf("agent tasks", [environment, did], filter));
+  const page = await requestReportPage(call, did, query, hashListing("agent tasks", [environment, did], filter));
   const clocks = clocksOf(call);
   const { agent, ...found } = await call.read({
     agent: findReported(db, tenant, did),
-    ...taskReads(db, SIDES, { did, environment }, filter, clocks, page),
+    ...buildTaskReads(db, SIDES, { did, environment }, filter, clocks, page),
   });
   if (!agent) throw new ServiceError("not_found");
-  return pageOfTasks(deps.config, tasksOf(found), page, clocks);
+  return toTaskPage(deps.config, mergeTasks(found), page, clocks);
 }
 
 export async function getAgentTransactions(
@@ -44,25 +44,27 @@ export async function getAgentTransactions(
   query: ReportQuery,
 ): Promise<Page<TransactionView>> {
   const { db, tenant, deps, environment } = call;
-  const page = await asked(call, did, query, listingOf("agent transactions", [environment, did], {}));
+  const page = await requestReportPage(call, did, query, hashListing("agent transactions", [environment, did], {}));
   const { agent, transactions } = await call.read({
     agent: findReported(db, tenant, did),
     transactions: listTransactions(db, { did, environment }, page),
   });
   if (!agent) throw new ServiceError("not_found");
-  return toPage(transactions, page, positionOf, (transaction) => toTransactionView(deps.config, transaction));
+  return toPage(transactions, page, toTransactionPosition, (transaction) =>
+    toTransactionView(deps.config, transaction),
+  );
 }
 
 export async function getAgentEvents(call: ManagementCall, did: string, query: ReportQuery): Promise<Page<EventView>> {
   const { db, tenant, deps, environment } = call;
-  const page = await asked(call, did, query, listingOf("agent events", [environment, did], {}));
+  const page = await requestReportPage(call, did, query, hashListing("agent events", [environment, did], {}));
   // Retention counts in real time, whatever the sandbox clock says.
-  const first = firstListed(deps.clock.now());
+  const first = oldestListedAt(deps.clock.now());
   const after = page.after?.id ?? null;
   const { agent, events, at } = await call.read({
     agent: findReported(db, tenant, did),
     events: listEvents(db, tenant, { subject: did }, { limit: page.limit, after, first }),
-    ...(after !== null && { at: findNumber(db, tenant, after, first) }),
+    ...(after !== null && { at: findEventNumber(db, tenant, after, first) }),
   });
   if (!agent) throw new ServiceError("not_found");
   if (after !== null && at === null) throw new ServiceError("cursor_expired");

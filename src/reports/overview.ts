@@ -5,12 +5,12 @@ import type { ManagementCall } from "../call.ts";
 import { ServiceError } from "../core/errors.ts";
 import { OPEN_COUNTED_MAX, RECENT_EVENTS } from "../core/limits.ts";
 import { worstEscrowState } from "../escrow/states.ts";
-import { performanceOf } from "../identity/aid.ts";
+import { toPerformance } from "../identity/aid.ts";
 import { findEscrows } from "../identity/store.ts";
 import { listEvents } from "../journal/event-log-store.ts";
-import { firstListed, toEventView } from "../journal/event-views.ts";
+import { oldestListedAt, toEventView } from "../journal/event-views.ts";
 import { ratingMethod } from "../ratings/method.ts";
-import { ratingAt } from "../ratings/signals.ts";
+import { ratingFromRow } from "../ratings/signals.ts";
 import { clocksOf } from "../tasks/clocks.ts";
 import { findOpen } from "../tasks/open-store.ts";
 import type { OverviewView } from "./responses.ts";
@@ -19,7 +19,7 @@ export async function getOverview(call: ManagementCall, did: string): Promise<Ov
   const { db, tenant, now, deps } = call;
   const { environment } = tenant;
   // A page reads one row more than its limit.
-  const newest = { limit: RECENT_EVENTS - 1, after: null, first: firstListed(deps.clock.now()) };
+  const newest = { limit: RECENT_EVENTS - 1, after: null, first: oldestListedAt(deps.clock.now()) };
   const { found, escrows, open, events } = await call.read({
     found: findAgent(db, tenant, did),
     escrows: findEscrows(db, did, environment),
@@ -29,10 +29,10 @@ export async function getOverview(call: ManagementCall, did: string): Promise<Ov
   if (!found) throw new ServiceError("not_found");
   const { agent } = found;
   // The rating at this instant, as in the management view (AGT-12).
-  const agentRating = ratingAt(agent, ratingMethod(deps.env, environment), now);
+  const agentRating = ratingFromRow(agent, ratingMethod(deps.env, environment), now);
   return {
     did,
-    performance: performanceOf(deps.config, { ...agent, agentRating }, now),
+    performance: toPerformance(deps.config, { ...agent, agentRating }, now),
     escrow_state: worstEscrowState(agent.economicRole, escrows),
     escrow: escrows.map((escrow) => toEscrowView(deps.config, escrow)),
     open: { ...open, disputes: agent.disputesOpen },

@@ -2,7 +2,7 @@
 import { and, eq, isNotNull, or } from "drizzle-orm";
 import { type Database, type Read, readOne } from "../db/batch.ts";
 import { agents } from "../db/tables/agents.ts";
-import { type Tenant, within } from "../db/tenant.ts";
+import { isOfTenant, type Tenant } from "../db/tenant.ts";
 
 /** Finds the agent if it is the platform's own, in the call's environment. The sandbox keeps the history of a promoted agent (AGT-34). */
 export const findReported = (db: Database, tenant: Tenant, did: string): Read<{ did: string } | null> =>
@@ -10,10 +10,12 @@ export const findReported = (db: Database, tenant: Tenant, did: string): Read<{ 
     db
       .select({ did: agents.did })
       .from(agents)
-      .where(and(eq(agents.did, did), tenant.environment === "sandbox" ? wasWithin(tenant) : within(agents, tenant))),
+      .where(
+        and(eq(agents.did, did), tenant.environment === "sandbox" ? wasInSandbox(tenant) : isOfTenant(agents, tenant)),
+      ),
   );
 
-const wasWithin = (tenant: Tenant) =>
+const wasInSandbox = (tenant: Tenant) =>
   and(
     eq(agents.platformId, tenant.platformId),
     or(eq(agents.environment, tenant.environment), isNotNull(agents.promotedAt)),

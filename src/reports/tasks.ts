@@ -1,17 +1,17 @@
 // Lists of tasks: an agent's own (TSK-20), and those of all agents of an account by page or as CSV (TSK-19).
-import { type AgentCall, askedPage, type ManagementCall } from "../call.ts";
+import { type AgentCall, type ManagementCall, readPage } from "../call.ts";
 import { fieldError, validationError } from "../core/errors.ts";
-import { listingOf, type Page, type Position, toPage } from "../core/page.ts";
+import { hashListing, type Page, type Position, toPage } from "../core/page.ts";
 import { SIDES } from "../core/vocabulary.ts";
 import { type AccountTaskFilter, type ListedTask, listAccountTasks } from "../tasks/account-list-store.ts";
 import { clocksOf } from "../tasks/clocks.ts";
-import { taskReads, tasksOf } from "../tasks/list-store.ts";
+import { buildTaskReads, mergeTasks } from "../tasks/list-store.ts";
 import type { TaskView } from "../tasks/responses.ts";
-import { pageOfTasks, toTaskView } from "../tasks/views.ts";
+import { toTaskPage, toTaskView } from "../tasks/views.ts";
 import { exportAll } from "./export.ts";
 import type { AccountTaskQuery } from "./schema.ts";
 
-const filterOf = ({ did, role, status, since, until }: AccountTaskQuery): AccountTaskFilter => ({
+const toTaskFilter = ({ did, role, status, since, until }: AccountTaskQuery): AccountTaskFilter => ({
   did,
   role,
   status,
@@ -25,30 +25,30 @@ export const getTasks = (call: AgentCall | ManagementCall, query: AccountTaskQue
 
 async function getOwnTasks(call: AgentCall, query: AccountTaskQuery): Promise<Page<TaskView>> {
   const { db, deps, did } = call;
-  const { did: asked, role, ...filter } = filterOf(query);
+  const { did: asked, role, ...filter } = toTaskFilter(query);
   if (asked !== undefined && asked !== did) {
     const message = "An agent can list only its own tasks.";
     throw validationError([fieldError("did", "invalid_value", message)]);
   }
-  const page = await askedPage(call, query, listingOf("own tasks", [did], { role, ...filter }));
+  const page = await readPage(call, query, hashListing("own tasks", [did], { role, ...filter }));
   const clocks = clocksOf(call);
   const sides = role === undefined ? SIDES : [role];
-  const found = await call.read(taskReads(db, sides, { did, environment: null }, filter, clocks, page));
-  return pageOfTasks(deps.config, tasksOf(found), page, clocks);
+  const found = await call.read(buildTaskReads(db, sides, { did, environment: null }, filter, clocks, page));
+  return toTaskPage(deps.config, mergeTasks(found), page, clocks);
 }
 
-const positionOf = ({ settledAt, settlementId }: ListedTask): Position => ({ at: settledAt, id: settlementId });
+const toTaskPosition = ({ settledAt, settlementId }: ListedTask): Position => ({ at: settledAt, id: settlementId });
 
 async function getAccountTasks(call: ManagementCall, query: AccountTaskQuery): Promise<Page<TaskView>> {
   const { db, tenant, deps, environment } = call;
-  const filter = filterOf(query);
-  const page = await askedPage(call, query, listingOf("tasks", [environment], filter));
+  const filter = toTaskFilter(query);
+  const page = await readPage(call, query, hashListing("tasks", [environment], filter));
   const real = deps.clock.now();
   const { tasks } = await call.read({ tasks: listAccountTasks(db, tenant, filter, real, page) });
   return toPage(
     tasks.rows,
     page,
-    positionOf,
+    toTaskPosition,
     (task) => toTaskView(deps.config, task, real + task.clockOffsetMs),
     tasks.end,
   );
@@ -62,8 +62,8 @@ export function exportTasks(
   const { db, deps } = call;
   const real = deps.clock.now();
   return exportAll(call, query, {
-    list: (owner, range, page) => listAccountTasks(db, owner, { ...filterOf(query), ...range }, real, page),
-    positionOf,
+    list: (owner, range, page) => listAccountTasks(db, owner, { ...toTaskFilter(query), ...range }, real, page),
+    positionOf: toTaskPosition,
     toView: (task) => toTaskView(deps.config, task, real + task.clockOffsetMs),
   });
 }

@@ -35,57 +35,57 @@ export const precheckClock = (call: ManagementCall): Precheck =>
 
 export async function getClock(call: ManagementCall): Promise<ClockView> {
   const { clock } = await readClock(call);
-  return viewOf(call.deps.clock.now(), clock.clockOffsetMs);
+  return toClockView(call.deps.clock.now(), clock.clockOffsetMs);
 }
 
 async function readClock(call: ManagementCall) {
   const { caller, clock } = await call.read({ clock: findSandboxClock(call.db, call.tenant.platformId) }, REAL_TIME);
-  return { caller, clock: known(call, clock) };
+  return { caller, clock: requireClock(call, clock) };
 }
 
 /** @throws 403 in production */
-function known(call: ManagementCall, clock: SandboxClock | null): SandboxClock {
+function requireClock(call: ManagementCall, clock: SandboxClock | null): SandboxClock {
   refuseProduction(call);
   if (!clock) throw new ServiceError("invalid_credentials");
   return clock;
 }
 
-const viewOf = (now: number, offset: number): ClockView => ({
+const toClockView = (now: number, offset: number): ClockView => ({
   now: toIso(now + offset),
   real_time: toIso(now),
   offset_ms: offset,
 });
 
 export async function advanceClock(call: ManagementCall, input: AdvanceInput): Promise<ClockView> {
-  const moved = await retryUnderLocks(call.deps.env, (touches) => move(call, input, touches));
+  const moved = await retryUnderLocks(call.deps.env, (touches) => applyAdvance(call, input, touches));
   // If this dies, the minute's sweep continues.
   await recordDue(call.deps, moved.sandbox);
   return moved.view;
 }
 
 /** Concurrent moves add up: after a conflict they queue. */
-async function move(call: ManagementCall, input: AdvanceInput, touches: (names: readonly string[]) => void) {
+async function applyAdvance(call: ManagementCall, input: AdvanceInput, touches: (names: readonly string[]) => void) {
   const { db, deps, tenant } = call;
   const began = deps.clock.now();
   const { caller, ...found } = await call.read(
     {
       clock: findSandboxClock(db, tenant.platformId),
-      ending: findEndingNetworks(db, tenant.platformId, reached(input, began), namesOf(deps)),
+      ending: findEndingNetworks(db, tenant.platformId, toClockInstant(input, began), networkNames(deps)),
     },
     REAL_TIME,
   );
-  const clock = known(call, found.clock);
+  const clock = requireClock(call, found.clock);
   const { clockOffsetMs: from } = clock;
   const { platformId } = caller;
   touches([platformId]);
   // A faulty input is refused before a chain is read, which takes time.
-  offsetAfter(input, from, began);
-  await seePayments(call, found.ending);
+  toOffset(input, from, began);
+  await readPayments(call, found.ending);
   const now = deps.clock.now();
-  const to = offsetAfter(input, from, now);
-  const sandbox = sandboxAt(call, platformId, clock, to);
+  const to = toOffset(input, from, now);
+  const sandbox = toSandbox(call, platformId, clock, to);
   await refuseTooMuch(call, input, to - from, sandbox);
-  const view = viewOf(now, to);
+  const view = toClockView(now, to);
   await call.commit(
     [
       ...moveSandboxClock(db, platformId, { from, to }, { movedAt: now, recordedTo: sandbox.since }),
@@ -101,14 +101,14 @@ async function move(call: ManagementCall, input: AdvanceInput, touches: (names: 
   return { view, sandbox };
 }
 
-const namesOf = ({ config }: ManagementCall["deps"]): string[] => config.networks.map(({ network }) => network);
+const networkNames = ({ config }: ManagementCall["deps"]): string[] => config.networks.map(({ network }) => network);
 
 /** The instant that the clock will show, in milliseconds; `plusOffset` has the offset still to be added. */
-const reached = ({ seconds, to }: AdvanceInput, now: number) =>
+const toClockInstant = ({ seconds, to }: AdvanceInput, now: number) =>
   to === undefined ? { plusOffset: now + (seconds ?? 0) * SECOND_MS } : { to };
 
 /** Reads the chains first: a payment made before the move but read after it would be shifted past the end of its intent (PAY-14). */
-async function seePayments({ deps }: ManagementCall, networks: readonly string[]): Promise<void> {
+async function readPayments({ deps }: ManagementCall, networks: readonly string[]): Promise<void> {
   const until = Date.now() + CHAIN_LOOK_MS;
   const seen = await Promise.all(networks.map((network) => followNetwork(deps, network, until)));
   if (seen.every((followed) => followed === "level")) return;
@@ -117,7 +117,7 @@ async function seePayments({ deps }: ManagementCall, networks: readonly string[]
 const RETRY_SECONDS = 2;
 
 /** @throws 422 for an instant that is not ahead, or too many days ahead of real time */
-function offsetAfter({ seconds, to }: AdvanceInput, from: number, now: number): number {
+function toOffset({ seconds, to }: AdvanceInput, from: number, now: number): number {
   const offset = to === undefined ? from + (seconds ?? 0) * SECOND_MS : to - now;
   const field = to === undefined ? "seconds" : "to";
   if (offset <= from) throw validationError([fieldError(field, "too_small", "The clock can only move forward.")]);
@@ -133,7 +133,7 @@ async function refuseTooMuch(call: ManagementCall, { to }: AdvanceInput, step: n
   throw validationError([fieldError(to === undefined ? "seconds" : "to", "too_big", message)]);
 }
 
-function sandboxAt({ deps, ahead }: ManagementCall, platformId: string, clock: SandboxClock, offset: number): Sandbox {
+function toSandbox({ deps, ahead }: ManagementCall, platformId: string, clock: SandboxClock, offset: number): Sandbox {
   const now = deps.clock.now();
   const since = clock.clockRecordedTo ?? now - LOOKS_BACK_MS;
   return { platformId, now: now + offset, since, ahead: ahead + offset };

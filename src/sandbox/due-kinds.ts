@@ -1,16 +1,16 @@
 // The kinds of rows that fall due on a sandbox clock, and how each is recorded (ACC-28): as the minute's jobs record it, each row decided again by
 // the stored data and the clock that rules it.
 import { notifyExpiring } from "../accounts/notify-expiring.ts";
-import { findDecayed } from "../agents/find-store.ts";
+import { findDecayedAgents } from "../agents/find-store.ts";
 import { publishRatings } from "../agents/publish-ratings.ts";
 import type { Deps } from "../context.ts";
-import { type Due, FIRST } from "../core/due.ts";
+import { BEFORE_FIRST_DUE, type Due } from "../core/due.ts";
 import { type Database, type Read, readBatch } from "../db/batch.ts";
 import { findClockOffset } from "../db/clock.ts";
 import { endDisputeDays } from "../disputes/deadlines.ts";
 import type { Recorded } from "../jobs/job.ts";
 import type { Recorder } from "../jobs/run.ts";
-import { abandonOne } from "../payments/abandon.ts";
+import { abandonIntent } from "../payments/abandon.ts";
 import { rateAbandonedIntents } from "../payments/rate-abandoned.ts";
 import { spendPaidIntents } from "../payments/spend-paid.ts";
 import { platformOf } from "../principals/due-store.ts";
@@ -40,24 +40,24 @@ export type DueKind = {
 const PART = 20;
 
 /** Ends the principal's attestation, then suspends its agents: a part is one principal and a slice of its agents. */
-async function endOne(deps: Deps, principalId: string): Promise<Recorded> {
+async function endAttestationAndAgents(deps: Deps, principalId: string): Promise<Recorded> {
   const { offset } = await readBatch(deps.db, { offset: findClockOffset(deps.db, platformOf(principalId)) });
   const ended = await endAttestation(deps, principalId, deps.clock.now() + offset);
   const agents = await finishCascades.record(deps, principalId);
   return agents === "more" ? "more" : ended || agents;
 }
 
-const findDecayedOf: DueKind["find"] = (db, { platformId, now }, limit) =>
-  findDecayed(db, platformId, now, FIRST, limit);
+const findDecayedRatings: DueKind["find"] = (db, { platformId, now }, limit) =>
+  findDecayedAgents(db, platformId, now, BEFORE_FIRST_DUE, limit);
 
 /** The order matters: an intent's consumer is rated for it only after it was abandoned. */
 export const DUE_KINDS: readonly DueKind[] = [
   { recorder: autoConfirmTasks, part: PART, inOrder: true, find: findDueTasksOf },
   { recorder: endDisputeDays, part: PART / 2, inOrder: true, find: findDueDisputesOf },
-  { recorder: { name: "end_attestations", record: endOne }, part: 1, find: findEndedAttestationsOf },
-  { recorder: { name: "abandon_intents", record: abandonOne }, part: PART, find: findDueIntentsOf },
+  { recorder: { name: "end_attestations", record: endAttestationAndAgents }, part: 1, find: findEndedAttestationsOf },
+  { recorder: { name: "abandon_intents", record: abandonIntent }, part: PART, find: findDueIntentsOf },
   { recorder: rateAbandonedIntents, part: PART, inOrder: true, find: findUnratedIntentsOf },
   { recorder: spendPaidIntents, part: PART, find: findUnspentIntentsOf },
   { recorder: notifyExpiring, part: PART, find: findDueNoticesOf },
-  { recorder: publishRatings, part: PART, find: findDecayedOf },
+  { recorder: publishRatings, part: PART, find: findDecayedRatings },
 ];

@@ -6,8 +6,8 @@ import { CONFIRMATION_WINDOW_HOURS, DAY_MS, HOUR_MS } from "../core/limits.ts";
 import { accountRanges } from "../db/account-ranges.ts";
 import { type Database, type Read, read, readAll, readOne } from "../db/batch.ts";
 import { platforms } from "../db/tables/accounts.ts";
-import { BLOCK_CLOCK_SKEW_MS, LATE_MS, PAID_MS } from "../intents/states.ts";
-import { readThrough } from "../intents/store.ts";
+import { BLOCK_CLOCK_SKEW_MS, LATE_FACILITATION_MS, PAID_INTENT_MS } from "../intents/states.ts";
+import { selectReadThrough } from "../intents/store.ts";
 import { FARTHEST_NOTICE_DAYS } from "../principals/notices.ts";
 
 export type Sandbox = {
@@ -19,7 +19,7 @@ export type Sandbox = {
   readonly ahead: number;
 };
 
-const due = (db: Database, at: SQL, id: SQL, from: SQL, limit: number): Read<Due[]> =>
+const selectDue = (db: Database, at: SQL, id: SQL, from: SQL, limit: number): Read<Due[]> =>
   readAll(
     db
       .select({ at: sql<number>`${at}`.as("at"), id: sql<string>`${id}`.as("id") })
@@ -40,12 +40,12 @@ export const findDueTasksOf = (db: Database, { platformId, now, since }: Sandbox
   ).map((range) => sql`select task_id from ${range}`);
   const from = sql`(${sql.join(bought, sql` union all `)}) x cross join tasks t on t.task_id = x.task_id
     and t.status = ${"open"} and t.confirm_by <= ${now}`;
-  return due(db, sql`t.confirm_by`, sql`t.task_id`, from, limit);
+  return selectDue(db, sql`t.confirm_by`, sql`t.task_id`, from, limit);
 };
 
 /** Disputes about purchases of the platform's agents. Literal text, so that SQLite uses the partial index. */
 export const findDueDisputesOf = (db: Database, { platformId, now }: Sandbox, limit: number): Read<Due[]> =>
-  due(
+  selectDue(
     db,
     sql`due_at`,
     sql`dispute_id`,
@@ -56,7 +56,7 @@ export const findDueDisputesOf = (db: Database, { platformId, now }: Sandbox, li
 
 /** Literal text, so that SQLite uses the partial index. */
 export const findEndedAttestationsOf = (db: Database, { platformId, now }: Sandbox, limit: number): Read<Due[]> =>
-  due(
+  selectDue(
     db,
     sql`attestation_expires_at`,
     sql`principal_id`,
@@ -67,7 +67,7 @@ export const findEndedAttestationsOf = (db: Database, { platformId, now }: Sandb
 
 /** A suspended principal gets its notices too (PRN-26). An attestation that has ended gets none. */
 export const findDueNoticesOf = (db: Database, { platformId, now }: Sandbox, limit: number): Read<Due[]> =>
-  due(
+  selectDue(
     db,
     sql`expiry_notice_at`,
     sql`principal_id`,
@@ -84,14 +84,14 @@ export const findDueIntentsOf = (
   { platformId, now, since, ahead }: Sandbox,
   limit: number,
 ): Read<Due[]> =>
-  due(
+  selectDue(
     db,
     sql`expires_at`,
     sql`intent_id`,
     sql`(select expires_at, intent_id from payment_intents indexed by payment_intents_due where status = 'OPEN'
       and expires_at > ${since} and expires_at <= ${now}
       and environment = 'sandbox' and consumer_platform_id = ${platformId}
-      and max(expires_at, coalesce(lost_until, 0)) <= ${readThrough(sql`payment_intents.network`)} + ${ahead - BLOCK_CLOCK_SKEW_MS}) ended`,
+      and max(expires_at, coalesce(lost_until, 0)) <= ${selectReadThrough(sql`payment_intents.network`)} + ${ahead - BLOCK_CLOCK_SKEW_MS}) ended`,
     limit,
   );
 
@@ -124,27 +124,27 @@ export const findEndingNetworks = (
  * are unrated.
  */
 export const findUnratedIntentsOf = (db: Database, { platformId, now, since }: Sandbox, limit: number): Read<Due[]> =>
-  due(
+  selectDue(
     db,
     sql`expires_at`,
     sql`intent_id`,
     // Literal text, so that SQLite uses the partial index.
     sql`(select expires_at, intent_id from payment_intents indexed by payment_intents_unrated
       where status = 'ABANDONED' and abandon_rated = 0 and opened_by = consumer_did
-      and expires_at > ${since - LATE_MS - DAY_MS} and expires_at <= ${now - LATE_MS}
+      and expires_at > ${since - LATE_FACILITATION_MS - DAY_MS} and expires_at <= ${now - LATE_FACILITATION_MS}
       and environment = 'sandbox' and consumer_platform_id = ${platformId}) left_unpaid`,
     limit,
   );
 
 /** Intents that were paid and not facilitated in 30 days (PAY-21): their holds have no end. One range for each followed network. */
 export const findUnspentIntentsOf = (db: Database, { platformId, now, since }: Sandbox, limit: number): Read<Due[]> =>
-  due(
+  selectDue(
     db,
     sql`i.paid_at`,
     sql`i.intent_id`,
     sql`followers f cross join payment_intents i indexed by payment_intents_paid on f.network >= '' and i.network = f.network
       and i.status = 'PAID' and i.spent_at is null
-      and i.paid_at > ${since - PAID_MS - DAY_MS} and i.paid_at <= ${now - PAID_MS}
+      and i.paid_at > ${since - PAID_INTENT_MS - DAY_MS} and i.paid_at <= ${now - PAID_INTENT_MS}
       and i.environment = 'sandbox' and i.consumer_platform_id = ${platformId}`,
     limit,
   );

@@ -3,7 +3,7 @@
 import type { Deps } from "../context.ts";
 import { aheadOf } from "../core/clock.ts";
 import type { Due } from "../core/due.ts";
-import { eachAtOnce } from "../core/parallel.ts";
+import { runConcurrently } from "../core/parallel.ts";
 import { readBatch } from "../db/batch.ts";
 import { DUE_KINDS, type DueKind } from "./due-kinds.ts";
 import type { Sandbox } from "./due-store.ts";
@@ -18,7 +18,7 @@ type Found = { readonly kind: DueKind; readonly ids: readonly string[] };
 /** Returns the number of rows that are left: the next minute's sweep finds them again. */
 export async function recordDue(deps: Deps, sandbox: Sandbox): Promise<number> {
   const tried = new Map<string, number>();
-  const triesOf = (kind: DueKind, id: string) => tried.get(tag(kind, id)) ?? 0;
+  const triesOf = (kind: DueKind, id: string) => tried.get(keyOfRow(kind, id)) ?? 0;
   for (;;) {
     const found = await findDue(deps, sandbox, deps.slices?.due ?? FOUND_AT_ONCE);
     const due = found
@@ -26,7 +26,7 @@ export async function recordDue(deps: Deps, sandbox: Sandbox): Promise<number> {
       .filter(({ ids }) => ids.length > 0);
     if (due.length === 0) return countOf(found);
     for (const { kind, ids } of due) {
-      for (const id of ids) tried.set(tag(kind, id), triesOf(kind, id) + 1);
+      for (const id of ids) tried.set(keyOfRow(kind, id), triesOf(kind, id) + 1);
       await recordKind(deps, sandbox, kind, ids);
     }
   }
@@ -42,15 +42,15 @@ const countOf = (found: readonly Found[]): number => found.reduce((sum, { ids })
 async function findDue({ db }: Deps, sandbox: Sandbox, limit: number): Promise<Found[]> {
   const reads = DUE_KINDS.map((kind) => [kind.recorder.name, kind.find(db, sandbox, limit)] as const);
   const found = await readBatch(db, Object.fromEntries(reads));
-  return DUE_KINDS.map((kind) => ({ kind, ids: inOrder(found[kind.recorder.name] ?? []).map(({ id }) => id) }));
+  return DUE_KINDS.map((kind) => ({ kind, ids: sortByDueTime(found[kind.recorder.name] ?? []).map(({ id }) => id) }));
 }
 
 /** Rows that fell due first come first: a read returns one range after the other. */
-const inOrder = (due: readonly Due[]): Due[] => due.toSorted((a, b) => a.at - b.at || (a.id < b.id ? -1 : 1));
+const sortByDueTime = (due: readonly Due[]): Due[] => due.toSorted((a, b) => a.at - b.at || (a.id < b.id ? -1 : 1));
 
-const tag = ({ recorder }: DueKind, id: string): string => `${recorder.name} ${id}`;
+const keyOfRow = ({ recorder }: DueKind, id: string): string => `${recorder.name} ${id}`;
 
-const partsOf = ({ part }: DueKind, ids: readonly string[]): string[][] =>
+const splitIntoParts = ({ part }: DueKind, ids: readonly string[]): string[][] =>
   Array.from({ length: Math.ceil(ids.length / part) }, (_, n) => ids.slice(n * part, (n + 1) * part));
 
 /** Also records the rows that a part leaves. If the object fails, as when a new version of the Worker resets it, the rows are found again. */
@@ -60,7 +60,7 @@ async function recordKind(deps: Deps, { platformId }: Sandbox, kind: DueKind, id
   const reach = () => SANDBOXES.get(SANDBOXES.idFromName(platformId));
   // The calls of one stub arrive in order; a stub whose call failed cannot be used again.
   let object = reach();
-  await eachAtOnce(partsOf(kind, ids), async (part) => {
+  await runConcurrently(splitIntoParts(kind, ids), async (part) => {
     try {
       for (let left = part; left.length > 0; )
         left = await object.record({ recorder, ids: left, ahead: aheadOf(deps.clock) });

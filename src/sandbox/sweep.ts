@@ -1,5 +1,5 @@
 // Each minute's sweep of the sandboxes whose clock was moved (ACC-28), because the minute's jobs use real time.
-import { noteRatingsDated, noteSandboxRecorded } from "../accounts/store.ts";
+import { recordRatingsDated, recordSandboxProgress } from "../accounts/store.ts";
 import { dateRatings } from "../agents/store.ts";
 import type { Deps } from "../context.ts";
 import { aheadOf } from "../core/clock.ts";
@@ -17,10 +17,10 @@ export const sweepSandboxes: EachJob = {
     const { moved } = await readBatch(db, { moved: findMovedSandboxes(db, after?.id ?? "", limit) });
     return moved.map((id) => ({ at: now, id }));
   },
-  record: sweep,
+  record: sweepSandbox,
 };
 
-async function sweep(deps: Deps, platformId: string): Promise<boolean> {
+async function sweepSandbox(deps: Deps, platformId: string): Promise<boolean> {
   const { db, clock } = deps;
   const now = clock.now();
   const { known } = await readBatch(db, { known: findSandboxClock(db, platformId) });
@@ -29,11 +29,11 @@ async function sweep(deps: Deps, platformId: string): Promise<boolean> {
   const ahead = aheadOf(clock) + offset;
   const since = clockRecordedTo ?? now;
   // Done once: afterwards the sandbox's ratings are found by its own clock (TSK-23). A sandbox may have many, so no call waits for it.
-  if (!known.ratingsDated) await commit(db, [dateRatings(db, platformId), noteRatingsDated(db, platformId)]);
+  if (!known.ratingsDated) await commit(db, [dateRatings(db, platformId), recordRatingsDated(db, platformId)]);
   const left = await recordDue(deps, { platformId, now: now + offset, since, ahead });
-  const reached = reachedBy(known, now, ahead);
+  const reached = recordableTo(known, now, ahead);
   if (left === 0 && reached !== null && reached >= since + HOUR_MS) {
-    await commit(db, [noteSandboxRecorded(db, platformId, offset, reached)]);
+    await commit(db, [recordSandboxProgress(db, platformId, offset, reached)]);
   }
   return true;
 }
@@ -42,7 +42,7 @@ async function sweep(deps: Deps, platformId: string): Promise<boolean> {
  * The instant up to which nothing more can fall due: calls that began earlier have been answered, and rows that wait for a chain to be read are due
  * later. Null in the minute after a move.
  */
-function reachedBy(
+function recordableTo(
   { clockOffsetMs, clockMovedAt, readThrough }: SandboxClock,
   now: number,
   ahead: number,

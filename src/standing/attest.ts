@@ -2,20 +2,20 @@
 import type { Deps } from "../context.ts";
 import { MINUTE_MS } from "../core/limits.ts";
 import { move } from "../core/machine.ts";
-import { type Actor, isRunning } from "../core/vocabulary.ts";
+import { type Actor, isActiveOrFunding } from "../core/vocabulary.ts";
 import type { ReadResults, Statement } from "../db/batch.ts";
 import type { PrincipalRow } from "../db/tables/principals.ts";
 import { type Changes, recordActivity } from "../journal/activity.ts";
 import { recordEvent } from "../journal/events.ts";
-import { type AttestationColumns, currentAttestation } from "../principals/attestations.ts";
+import { type AttestationColumns, toAttestationRow } from "../principals/attestations.ts";
 import { renewedNoticeAt } from "../principals/notices.ts";
 import { principalMachine } from "../principals/states.ts";
 import { attestPrincipal, insertAttestation } from "../principals/store.ts";
-import { toPrincipalView, toToldPrincipal } from "../principals/views.ts";
-import { attestationEnds, endAttestation, endsUnrecorded } from "./expire.ts";
-import { refuseWhileStopping, settleReports, stillStopping } from "./reports.ts";
-import { endOf, type Restating, restateAgents, restateReads, returnAgents } from "./restate-agents.ts";
-import { relist } from "./restatement-store.ts";
+import { toEventPrincipal, toPrincipalView } from "../principals/views.ts";
+import { endAttestation, expireWithAgents, isEndUnrecorded } from "./expire.ts";
+import { refuseWhileStopping, settleReports, stillStoppingError } from "./reports.ts";
+import { type Restating, restateAgents, restateAndReactivate, restateReads, sliceEnd } from "./restate-agents.ts";
+import { relistPrincipal } from "./restatement-store.ts";
 import { findCascade } from "./store.ts";
 
 /** The reads of an attestation, besides the principal. `principalId` may be an expression of the same trip. */
@@ -25,7 +25,7 @@ export const attestReads = (deps: Deps, principalId: Parameters<typeof restateRe
 });
 
 /** Covers the duration of a call and the difference of clocks. */
-const COMMITTED_WITHIN_MS = MINUTE_MS;
+const COMMIT_MARGIN_MS = MINUTE_MS;
 
 type Found = ReadResults<ReturnType<typeof attestReads>> & { readonly principal: PrincipalRow };
 
@@ -46,10 +46,10 @@ export type Attested = { readonly principal: PrincipalRow; readonly changes: Cha
  * Attests a principal. Its batch first records an end that no job has recorded, and makes the agents' documents stale, because they state the
  * attestation.
  */
-export async function attest(deps: Deps, found: Found, attesting: Attesting, now: number): Promise<Attested> {
+export async function attestWithAgents(deps: Deps, found: Found, attesting: Attesting, now: number): Promise<Attested> {
   const { db } = deps;
   refuseWhileStopping(found.cascade, found.principal.status);
-  const ended = await recordEnd(deps, found, now);
+  const ended = await recordAttestationEnd(deps, found, now);
   const { actor, proof } = attesting;
   const before = ended.principal;
   const moved = move(principalMachine, before.status, "attest");
@@ -67,12 +67,12 @@ export async function attest(deps: Deps, found: Found, attesting: Attesting, now
     updatedAt,
   };
   const restating = attesting.reactivate
-    ? await returnAgents(deps, principal, ended, actor, now)
+    ? await restateAndReactivate(deps, principal, ended, actor, now)
     : // A change of the status means that the attestation had ended since, so an earlier request to reactivate agents no longer counts.
       await restateAgents(deps, principal, ended, now, moved.from !== moved.to);
   const view = toPrincipalView(principal, now);
   // Rows are ordered like the principal's changes, even within one millisecond.
-  const row = currentAttestation(principal, { proof, recordedAt: updatedAt });
+  const row = toAttestationRow(principal, { proof, recordedAt: updatedAt });
   const changes: Changes = {
     verification_attestation: {
       from: toPrincipalView(before, now).verification_attestation,
@@ -99,7 +99,7 @@ export async function attest(deps: Deps, found: Found, attesting: Attesting, now
         : [
             recordEvent(db, before, now, {
               type: "principal.status_changed",
-              object: toToldPrincipal(principal, now),
+              object: toEventPrincipal(principal, now),
               previous: { status: moved.from },
             }),
           ]),
@@ -114,37 +114,41 @@ export async function attest(deps: Deps, found: Found, attesting: Attesting, now
  */
 function relistAtEnd({ db, clock }: Deps, { principalId, status, attestationExpiresAt }: PrincipalRow): Statement[] {
   const now = clock.now();
-  const ends = status === "ACTIVE" && attestationExpiresAt <= now + COMMITTED_WITHIN_MS;
-  return ends ? [relist(db, principalId, now)] : [];
+  const ends = status === "ACTIVE" && attestationExpiresAt <= now + COMMIT_MARGIN_MS;
+  return ends ? [relistPrincipal(db, principalId, now)] : [];
 }
 
 /** Returns what was found as it is after an end that no job has recorded, and the statements that record the end. */
-async function recordEnd(deps: Deps, found: Found, now: number): Promise<Found & { statements: readonly Statement[] }> {
+async function recordAttestationEnd(
+  deps: Deps,
+  found: Found,
+  now: number,
+): Promise<Found & { statements: readonly Statement[] }> {
   const { db } = deps;
   const { principal: before } = found;
-  if (!endsUnrecorded(before, now)) {
+  if (!isEndUnrecorded(before, now)) {
     return { ...found, statements: settleReports(db, [{ principal: before, cascade: found.cascade }], now) };
   }
   // If one batch cannot take all agents, the end is recorded now, and its cascade has to finish first.
-  if (endOf(deps, found) !== null) {
+  if (sliceEnd(deps, found) !== null) {
     await endAttestation(deps, before.principalId, now);
-    throw stillStopping(before.status);
+    throw stillStoppingError(before.status);
   }
-  const agents = found.agents.filter(({ agent }) => isRunning(agent.status));
-  const ends = attestationEnds(deps, before, { ...found, agents }, now);
+  const agents = found.agents.filter(({ agent }) => isActiveOrFunding(agent.status));
+  const ends = expireWithAgents(deps, before, { ...found, agents }, now);
   return {
     ...found,
     principal: ends.after,
     agents: found.agents.map((one) => ({
       ...one,
-      agent: isRunning(one.agent.status) ? stopped(one.agent, now) : one.agent,
+      agent: isActiveOrFunding(one.agent.status) ? suspendByAttestation(one.agent, now) : one.agent,
     })),
     statements: ends.statements,
   };
 }
 
 type FoundAgent = Found["agents"][number]["agent"];
-const stopped = (agent: FoundAgent, now: number): FoundAgent => ({
+const suspendByAttestation = (agent: FoundAgent, now: number): FoundAgent => ({
   ...agent,
   status: "SUSPENDED",
   suspensionReason: "attestation",

@@ -1,29 +1,35 @@
 // Records and lists the attestations of a platform's principals (PRN-21).
-import { askedPage, type ManagementCall, type Precheck, precheck } from "../call.ts";
+import { type ManagementCall, type Precheck, precheck, readPage } from "../call.ts";
 import { type FieldError, fieldError, ServiceError, validationError } from "../core/errors.ts";
-import { listingOf, type Page, toPage } from "../core/page.ts";
-import { type Database, present } from "../db/batch.ts";
+import { hashListing, type Page, toPage } from "../core/page.ts";
+import { type Database, dropAbsentReads } from "../db/batch.ts";
 import type { PrincipalRow } from "../db/tables/principals.ts";
-import { attestationFaults, currentAttestation, expandAttestation, proofOf } from "../principals/attestations.ts";
+import { attestationFaults, expandAttestation, proofOf, toAttestationRow } from "../principals/attestations.ts";
 import { precheckOwnPrincipal } from "../principals/read.ts";
 import type { RecordedAttestationView } from "../principals/responses.ts";
 import type { ProposedAttestation, RecordingInput } from "../principals/schema.ts";
-import { type Attestation, findPrincipal, hasHad, listAttestations, refuseRevoked } from "../principals/store.ts";
-import { attestationReads, identityOf, type Judging, verifierFaults } from "../principals/verified.ts";
+import {
+  type AttestationKey,
+  findEarlierUse,
+  findPrincipal,
+  listAttestations,
+  refuseRevoked,
+} from "../principals/store.ts";
+import { attestationKeyOf, attestationReads, type VerifierFacts, verifierFaults } from "../principals/verified.ts";
 import { toPrincipalView, toRecordedView } from "../principals/views.ts";
-import { verifierStays } from "../verifiers/store.ts";
-import { attest, attestReads } from "./attest.ts";
+import { refuseChangedVerifier } from "../verifiers/store.ts";
+import { attestReads, attestWithAgents } from "./attest.ts";
 
 export async function recordAttestation(call: ManagementCall, principalId: string, input: RecordingInput) {
   const { db, deps, now, environment } = call;
   const { caller, principal, verifier, revoked, had, ...found } = await call.read({
-    ...judgingReads(call, principalId, input),
+    ...recordingReads(call, principalId, input),
     ...attestReads(deps, principalId),
   });
-  const before = attestable(principal);
+  const before = requireAttestable(principal);
   const faults = await recordingFaults(call, before, input, { verifier, revoked, had });
   if (faults.length > 0) throw validationError(faults);
-  const attested = await attest(
+  const attested = await attestWithAgents(
     deps,
     { ...found, principal: before },
     {
@@ -36,17 +42,17 @@ export async function recordAttestation(call: ManagementCall, principalId: strin
     now,
   );
   const { principal: after, reactivation } = attested;
-  const row = currentAttestation(after, { proof: proofOf(input), recordedAt: after.updatedAt });
+  const row = toAttestationRow(after, { proof: proofOf(input), recordedAt: after.updatedAt });
   const view = {
     ...toRecordedView(row, after, now),
     principal_status: toPrincipalView(after, now).status,
     ...(reactivation && { reactivation }),
   };
-  const named = identityOf(input);
+  const named = attestationKeyOf(input);
   await call.commit(
     [
       ...attested.statements,
-      ...(verifier ? [verifierStays(db, verifier)] : []),
+      ...(verifier ? [refuseChangedVerifier(db, verifier)] : []),
       ...(named ? [refuseRevoked(db, named)] : []),
     ],
     view,
@@ -56,20 +62,20 @@ export async function recordAttestation(call: ManagementCall, principalId: strin
 }
 
 export const precheckRecording = (call: ManagementCall, principalId: string, input: ProposedAttestation): Precheck =>
-  precheck(judgingReads(call, principalId, input), ({ principal, ...judging }) =>
-    recordingFaults(call, attestable(principal), input, judging),
+  precheck(recordingReads(call, principalId, input), ({ principal, ...judging }) =>
+    recordingFaults(call, requireAttestable(principal), input, judging),
   );
 
-const judgingReads = ({ db, tenant }: ManagementCall, principalId: string, input: ProposedAttestation) => ({
+const recordingReads = ({ db, tenant }: ManagementCall, principalId: string, input: ProposedAttestation) => ({
   principal: findPrincipal(db, tenant, principalId),
   ...attestationReads(db, input),
-  ...present({ had: hadRead(db, principalId, identityOf(input)) }),
+  ...dropAbsentReads({ had: findEarlierRecording(db, principalId, attestationKeyOf(input)) }),
 });
 
-const hadRead = (db: Database, principalId: string, named: Attestation | null) =>
-  named && hasHad(db, principalId, named);
+const findEarlierRecording = (db: Database, principalId: string, named: AttestationKey | null) =>
+  named && findEarlierUse(db, principalId, named);
 
-function attestable(principal: PrincipalRow | null): PrincipalRow {
+function requireAttestable(principal: PrincipalRow | null): PrincipalRow {
   if (!principal) throw new ServiceError("not_found");
   // The operator attests the tenant principal.
   if (principal.tenant) throw new ServiceError("tenant_principal_field_locked");
@@ -81,7 +87,7 @@ async function recordingFaults(
   call: ManagementCall,
   principal: PrincipalRow,
   input: ProposedAttestation,
-  { had = false, ...judging }: Judging & { readonly had?: boolean | undefined },
+  { had = false, ...judging }: VerifierFacts & { readonly had?: boolean | undefined },
 ): Promise<FieldError[]> {
   const { environment, now } = call;
   const person = { legal_name: principal.legalName, country: principal.country, external_ref: principal.externalRef };
@@ -100,10 +106,10 @@ export async function getAttestations(
   query: { readonly limit: number; readonly cursor?: string | undefined },
 ): Promise<Page<RecordedAttestationView>> {
   const { db, tenant, now } = call;
-  const page = await askedPage(
+  const page = await readPage(
     call,
     query,
-    listingOf("attestations", [call.environment, principalId], {}),
+    hashListing("attestations", [call.environment, principalId], {}),
     precheckOwnPrincipal(call, principalId),
   );
   const { principal, rows } = await call.read({

@@ -3,7 +3,7 @@
 // same batch; any later run continues. Each agent is reported once, even after a crash, and so is each principal that changed with others.
 import { commitAll } from "../commit.ts";
 import type { Deps, JobMessage } from "../context.ts";
-import { FIRST } from "../core/due.ts";
+import { BEFORE_FIRST_DUE } from "../core/due.ts";
 import { retryConflicts } from "../core/retry.ts";
 import type { CascadeTrigger } from "../core/vocabulary.ts";
 import { type Database, readBatch, type Statement } from "../db/batch.ts";
@@ -11,10 +11,10 @@ import type { CascadeRow, PrincipalRow } from "../db/tables/principals.ts";
 import type { EachJob, Recorded } from "../jobs/job.ts";
 import { setAccountStopped } from "../principals/store.ts";
 import { settleReports } from "./reports.ts";
-import { type Cause, isLast, type Slice, sliceStatements } from "./slice.ts";
+import { type Cause, isLastSlice, type Slice, sliceStatements } from "./slice.ts";
 import {
   advanceCascade,
-  type Begun,
+  type BegunCascade,
   beginCascade,
   beginCascades,
   endCascade,
@@ -49,7 +49,7 @@ export type Cascading = {
 };
 
 /** Principals after their changes, and the statements that change them and all that is above them. */
-export type Above = {
+export type PrincipalsMoved = {
   readonly principals: readonly PrincipalRow[];
   readonly statements: readonly Statement[];
   /** True if other principals change too, whose cascades the statements have stored. */
@@ -57,24 +57,30 @@ export type Above = {
 };
 
 /** Stops all agents of principals. A cascade is stored for each principal that has agents left, so that any run continues it. */
-export function stopAgents(deps: Deps, above: Above, cause: Cause, found: FoundOfPrincipals, now: number): Cascading {
+export function stopAgents(
+  deps: Deps,
+  above: PrincipalsMoved,
+  cause: Cause,
+  found: FoundOfPrincipals,
+  now: number,
+): Cascading {
   const { principals, more = false } = above;
   const { trigger } = cause;
   const ids = principals.map(({ principalId }) => principalId);
   const only = more || ids.length > 1 ? undefined : ids[0];
-  const slice = sliceOfPrincipals(deps, principals, found, only === undefined ? null : FIRST);
-  const last = isLast(deps, slice);
+  const slice = sliceOfPrincipals(deps, principals, found, only === undefined ? null : BEFORE_FIRST_DUE);
+  const last = isLastSlice(deps, slice);
   return {
     statements: [
       ...above.statements,
       ...sliceStatements(deps, cause, slice, now),
       ...(only === undefined
         ? // One of many principals is always busy, so their cascades also stop an agent that became active after the reading.
-          beginCascades(deps.db, ids, begunBy(cause, now), (id) => PRINCIPAL.left(id, trigger))
-        : beginBehind(deps.db, only, begunBy(cause, now), slice)),
+          beginCascades(deps.db, ids, toBegunCascade(cause, now), (id) => PRINCIPAL.left(id, trigger))
+        : beginCascadeAfter(deps.db, only, toBegunCascade(cause, now), slice)),
     ],
     rest: (slices) =>
-      only === undefined ? runOthers(deps, now, more || !last) : runRest(deps, only, trigger, last, slices),
+      only === undefined ? queueOthers(deps, now, more || !last) : runRestOfSubject(deps, only, trigger, last, slices),
   };
 }
 
@@ -101,21 +107,21 @@ export function cascadeAccount(
       setAccountStopped(db, platformId, STOPPED_BY[trigger]),
       ...sliceStatements(deps, cause, slice, now),
       // The cascade also covers an agent that was registered after the reading, so that a busy account can be closed.
-      ...beginCascades(db, [platformId], begunBy(cause, now), (id) => ACCOUNT.left(id, trigger)),
+      ...beginCascades(db, [platformId], toBegunCascade(cause, now), (id) => ACCOUNT.left(id, trigger)),
     ],
-    rest: (slices) => runRest(deps, platformId, trigger, !contended && isLast(deps, slice), slices),
+    rest: (slices) => runRestOfSubject(deps, platformId, trigger, !contended && isLastSlice(deps, slice), slices),
   };
 }
 
 /** The cascade of a single principal. Its slice aborts the batch if an agent became active after the reading. */
-const beginBehind = (db: Database, principalId: string, begun: Begun, { stretch }: Slice): Statement[] =>
+const beginCascadeAfter = (db: Database, principalId: string, begun: BegunCascade, { stretch }: Slice): Statement[] =>
   stretch?.upTo ? [beginCascade(db, principalId, begun, stretch.upTo)] : [];
 
 /**
  * Agents that an unfinished stop has left keep its cause, whatever stops their principal since: reinstatement reactivates only agents that were
  * suspended for the reason that ended.
  */
-export const takenBy = (cascade: CascadeRow | null, cause: Cause): Cause =>
+export const causeOfTaken = (cascade: CascadeRow | null, cause: Cause): Cause =>
   cascade?.trigger === "principal_stops" && cause.trigger === "principal_stops" ? causeOf(cascade) : cause;
 
 const causeOf = ({ trigger, reason, actorType, actorId }: CascadeRow): Cause => ({
@@ -124,7 +130,7 @@ const causeOf = ({ trigger, reason, actorType, actorId }: CascadeRow): Cause => 
   actor: { type: actorType, id: actorId },
 });
 
-export const begunBy = ({ trigger, reason, actor }: Cause, startedAt: number): Begun => ({
+export const toBegunCascade = ({ trigger, reason, actor }: Cause, startedAt: number): BegunCascade => ({
   trigger,
   reason,
   actorType: actor.type,
@@ -132,7 +138,7 @@ export const begunBy = ({ trigger, reason, actor }: Cause, startedAt: number): B
   startedAt,
 });
 
-async function runRest(
+async function runRestOfSubject(
   deps: Deps,
   subjectId: string,
   trigger: CascadeTrigger,
@@ -140,18 +146,19 @@ async function runRest(
   slices = SLICES - 1,
 ): Promise<void> {
   if (last || (await resumeCascade(deps, subjectId, trigger, slices)) !== "more") return;
-  await handOn(deps, { kind: "record", job: JOB, ids: [subjectId] });
+  await queueCascade(deps, { kind: "record", job: JOB, ids: [subjectId] });
 }
 
 /** Continues the cascades of many principals, which began at one instant. */
-async function runOthers(deps: Deps, startedAt: number, left: boolean): Promise<void> {
-  if (left) await handOn(deps, { kind: "find", job: JOB, after: { at: startedAt, id: "" } });
+async function queueOthers(deps: Deps, startedAt: number, left: boolean): Promise<void> {
+  if (left) await queueCascade(deps, { kind: "find", job: JOB, after: { at: startedAt, id: "" } });
 }
 
 type Order = Extract<JobMessage, { readonly kind: "record" | "find" }>;
 
 /** The queue runs the rest. If the message is lost, the minute's job finds the cascades. */
-const handOn = ({ env }: Deps, message: Order): Promise<unknown> => env.JOB_QUEUE.send({ ...message, apart: true });
+const queueCascade = ({ env }: Deps, message: Order): Promise<unknown> =>
+  env.JOB_QUEUE.send({ ...message, apart: true });
 
 /** Runs some slices of a cascade. `trigger`: the expected one. Returns `more` if slices are left, and false if the cascade was over already. */
 async function resumeCascade(
@@ -186,19 +193,19 @@ const continueCascade = (deps: Deps, subjectId: string, expected: CascadeTrigger
     // The slice was read for another trigger.
     if (trigger !== expected) return { moved: false, left: trigger };
     const now = deps.clock.now();
-    const last = isLast(deps, slice);
+    const last = isLastSlice(deps, slice);
     await commitAll(deps, [
       ...(principal ? settleReports(db, [{ principal, cascade }], now) : []),
       ...sliceStatements(deps, causeOf(cascade), slice, now),
       // A stretch aborts the batch itself if an agent became active after the reading.
       ...(last && !slice.stretch ? [refuseLeft(db, subject.left(subjectId, trigger))] : []),
-      ...moveOn(db, principal ? { ...cascade, report: null } : cascade, last, slice),
+      ...advanceOrEnd(db, principal ? { ...cascade, report: null } : cascade, last, slice),
     ]);
     return { moved: true, left: last ? null : trigger };
   });
 
 /** Advances or ends a cascade with its slice. Aborts the batch if another run has written the slice. */
-function moveOn(db: Database, cascade: CascadeRow, last: boolean, { stretch }: Slice): Statement[] {
+function advanceOrEnd(db: Database, cascade: CascadeRow, last: boolean, { stretch }: Slice): Statement[] {
   if (last) return endCascade(db, cascade);
   return stretch?.upTo ? advanceCascade(db, cascade, stretch.upTo) : [guardCascade(db, cascade)];
 }
@@ -209,7 +216,7 @@ export const finishCascades: EachJob = {
   name: JOB,
   part: CASCADES_AT_ONCE,
   find: async ({ db }, after, limit) => {
-    const { open } = await readBatch(db, { open: findCascades(db, after ?? FIRST, limit) });
+    const { open } = await readBatch(db, { open: findCascades(db, after ?? BEFORE_FIRST_DUE, limit) });
     return open;
   },
   record: (deps, subjectId) => resumeCascade(deps, subjectId, "principal_stops", 1),

@@ -3,18 +3,18 @@
 import type { ManagementCall } from "../call.ts";
 import { move, statesMovedBy } from "../core/machine.ts";
 import type { ActivityAction, CascadeTrigger } from "../core/vocabulary.ts";
-import { known, ownCustomer } from "../customers/read.ts";
+import { ownCustomer, requireCustomer } from "../customers/read.ts";
 import type { CustomerView } from "../customers/schema.ts";
 import { type CustomerTrigger, customerMachine } from "../customers/states.ts";
 import { moveCustomer } from "../customers/store.ts";
 import { toCustomerView } from "../customers/views.ts";
-import { present } from "../db/batch.ts";
+import { dropAbsentReads } from "../db/batch.ts";
 import type { CustomerRow } from "../db/tables/principals.ts";
 import { recordActivity } from "../journal/activity.ts";
-import { groupedUnder, groupedWhile, isGroupStopping } from "../principals/group-store.ts";
-import { groupReads, moveGroup, suspendedOfFirst } from "./group.ts";
-import { stillStopping } from "./reports.ts";
-import { returnGroup } from "./restate-agents.ts";
+import { isGroupedBy, isGroupedByWhile, isGroupStopping } from "../principals/group-store.ts";
+import { findSuspendedOfFirst, groupReads, moveGroup } from "./group.ts";
+import { stillStoppingError } from "./reports.ts";
+import { reactivateGroup } from "./restate-agents.ts";
 import { forgetReactivations } from "./restatement-store.ts";
 import type { Reactivation, ReactivationInput, StandingInput } from "./schema.ts";
 
@@ -45,32 +45,32 @@ const REACTIVATION: Decision = {
 };
 
 export const suspendCustomer = (call: ManagementCall, customerId: string, input: StandingInput) =>
-  decideStanding(call, customerId, input, SUSPENSION);
+  moveCustomerWithGroup(call, customerId, input, SUSPENSION);
 
 export const reactivateCustomer = (call: ManagementCall, customerId: string, input: ReactivationInput) =>
-  decideStanding(call, customerId, input, REACTIVATION);
+  moveCustomerWithGroup(call, customerId, input, REACTIVATION);
 
-async function decideStanding(
+async function moveCustomerWithGroup(
   call: ManagementCall,
   customerId: string,
   input: ReactivationInput,
   { trigger, action, cascade, customerStopped, principalAction }: Decision,
 ): Promise<ReactivatedCustomer> {
   const { db, deps, now, tenant, environment } = call;
-  const group = groupedWhile(tenant, customerId, statesMovedBy(customerMachine, trigger));
+  const group = isGroupedByWhile(tenant, customerId, statesMovedBy(customerMachine, trigger));
   const all = input.reactivate_agents ?? false;
   const { caller, customer, stopping, suspended, ...found } = await call.read({
     ...ownCustomer(call, customerId),
-    ...present({
+    ...dropAbsentReads({
       stopping: customerStopped ? null : isGroupStopping(db, group),
-      suspended: all ? suspendedOfFirst(deps, group) : null,
+      suspended: all ? findSuspendedOfFirst(deps, group) : null,
     }),
     ...groupReads(deps, group, cascade),
   });
-  const before = known(customer);
+  const before = requireCustomer(customer);
   const moved = move(customerMachine, before.status, trigger);
   // A suspension is never refused for it: it takes over the earlier cascade.
-  if (stopping) throw stillStopping(before.status);
+  if (stopping) throw stillStoppingError(before.status);
   const note = input.reason ?? null;
   const { actor, platformId } = caller;
   const after: CustomerRow = {
@@ -79,7 +79,7 @@ async function decideStanding(
     statusNote: note,
     updatedAt: Math.max(now, before.updatedAt + 1),
   };
-  const where = groupedUnder({ platformId, environment }, customerId);
+  const where = isGroupedBy({ platformId, environment }, customerId);
   const act = {
     where,
     set: { customerStopped },
@@ -90,7 +90,7 @@ async function decideStanding(
   const moving = moveGroup(deps, act, found, now, call.contended);
   const { first } = moving;
   const of = { first, others: found.principals.length > first.length, where };
-  const returning = suspended ? await returnGroup(deps, of, { agents: suspended }, actor, now) : null;
+  const returning = suspended ? await reactivateGroup(deps, of, { agents: suspended }, actor, now) : null;
   const view = { ...toCustomerView(after), ...(returning?.reactivation && { reactivation: returning.reactivation }) };
   const changes = {
     status: { from: moved.from, to: moved.to },

@@ -2,7 +2,7 @@
 // computes these statuses before they are recorded.
 import { commitAll } from "../commit.ts";
 import type { Deps } from "../context.ts";
-import { FIRST } from "../core/due.ts";
+import { BEFORE_FIRST_DUE } from "../core/due.ts";
 import { move } from "../core/machine.ts";
 import { type Database, readBatch, type Statement } from "../db/batch.ts";
 import type { CascadeRow, PrincipalRow } from "../db/tables/principals.ts";
@@ -12,14 +12,14 @@ import { recordEvent } from "../journal/events.ts";
 import { findEndedAttestations } from "../principals/due-store.ts";
 import { principalMachine } from "../principals/states.ts";
 import { changePrincipal, findPrincipalById } from "../principals/store.ts";
-import { toToldPrincipal } from "../principals/views.ts";
+import { toEventPrincipal } from "../principals/views.ts";
 import { CASCADES_AT_ONCE, type Cascading, stopAgents } from "./cascades.ts";
 import { settleReports } from "./reports.ts";
 import type { Cause } from "./slice.ts";
 import { findCascade } from "./store.ts";
 import { type FoundOfPrincipals, stopReads } from "./subjects.ts";
 
-export const END: Cause = {
+export const ATTESTATION_END: Cause = {
   trigger: "principal_stops",
   reason: "attestation",
   actor: { type: "system", id: "attestation_expiry" },
@@ -35,7 +35,9 @@ export const endAttestations: EachJob = {
   // Readings compute the end before it is recorded, so a delay does no harm.
   spreadSeconds: SPREAD_SECONDS,
   find: async ({ db, clock }, after, limit) => {
-    const { due } = await readBatch(db, { due: findEndedAttestations(db, clock.now(), after ?? FIRST, limit) });
+    const { due } = await readBatch(db, {
+      due: findEndedAttestations(db, clock.now(), after ?? BEFORE_FIRST_DUE, limit),
+    });
     return due;
   },
   record: (deps, principalId) => endAttestation(deps, principalId, deps.clock.now()),
@@ -54,10 +56,10 @@ export async function endAttestation(deps: Deps, principalId: string, now: numbe
   } = await readBatch(db, {
     principal: findPrincipalById(db, principalId),
     cascade: findCascade(db, principalId),
-    ...stopReads(deps, principalId, END.trigger),
+    ...stopReads(deps, principalId, ATTESTATION_END.trigger),
   });
-  if (!before || !endsUnrecorded(before, now)) return false;
-  const stopping = attestationEnds(deps, before, { ...found, cascade }, now);
+  if (!before || !isEndUnrecorded(before, now)) return false;
+  const stopping = expireWithAgents(deps, before, { ...found, cascade }, now);
   await commitAll(deps, stopping.statements);
   // A message of the job has room for one slice of each of its principals.
   await stopping.rest(0);
@@ -65,23 +67,23 @@ export async function endAttestation(deps: Deps, principalId: string, now: numbe
 }
 
 /** Returns true for an end that no job has recorded. */
-export const endsUnrecorded = ({ status, attestationExpiresAt, accountStopped }: PrincipalRow, now: number): boolean =>
+export const isEndUnrecorded = ({ status, attestationExpiresAt, accountStopped }: PrincipalRow, now: number): boolean =>
   // After the closing of its account a principal is CLOSED (ACC-27).
   status === "ACTIVE" && attestationExpiresAt <= now && accountStopped !== "CLOSED";
 
 /** Records the end of a principal's attestation with the first slice of its agents. `after`: the principal after the end. */
-export function attestationEnds(
+export function expireWithAgents(
   deps: Deps,
   before: PrincipalRow,
   { cascade, ...found }: FoundOfPrincipals & { readonly cascade: CascadeRow | null },
   now: number,
 ): Cascading & { readonly after: PrincipalRow } {
-  const { after, statements } = principalEnds(deps.db, before, cascade, now);
-  return { after, ...stopAgents(deps, { principals: [after], statements }, END, found, now) };
+  const { after, statements } = expirePrincipal(deps.db, before, cascade, now);
+  return { after, ...stopAgents(deps, { principals: [after], statements }, ATTESTATION_END, found, now) };
 }
 
 /** Expires the principal only; the caller's batch suspends its agents. */
-export function principalEnds(
+export function expirePrincipal(
   db: Database,
   before: PrincipalRow,
   cascade: CascadeRow | null,
@@ -95,13 +97,13 @@ export function principalEnds(
     ...changePrincipal(db, before, after),
     recordActivity(db, before, now, {
       action: "principal.attestation_expired",
-      actor: END.actor,
+      actor: ATTESTATION_END.actor,
       subject: { type: "principal", id: before.principalId },
       changes: { status: { from: ended.from, to: ended.to } },
     }),
     recordEvent(db, before, now, {
       type: "principal.status_changed",
-      object: toToldPrincipal(after, now),
+      object: toEventPrincipal(after, now),
       previous: { status: ended.from },
     }),
   ];

@@ -6,14 +6,14 @@ import type { ActivityAction, CascadeTrigger } from "../core/vocabulary.ts";
 import type { Condition, ReadResults, Statement } from "../db/batch.ts";
 import type { PrincipalReport, PrincipalRow } from "../db/tables/principals.ts";
 import { findGroup, type GroupMove, groupIds, refuseChangedPrincipals } from "../principals/group-store.ts";
-import { attestationStopAt, statusOf } from "../principals/standing.ts";
-import { moveAll } from "../principals/store.ts";
-import { begunBy, type Cascading, stopAgents } from "./cascades.ts";
-import { END, endsUnrecorded } from "./expire.ts";
+import { attestationStopAt, storedStatusOf } from "../principals/standing.ts";
+import { moveGroupRows } from "../principals/store.ts";
+import { type Cascading, stopAgents, toBegunCascade } from "./cascades.ts";
+import { ATTESTATION_END, isEndUnrecorded } from "./expire.ts";
 import { reportStatements } from "./reports.ts";
-import { suspendedReads } from "./restate-agents.ts";
+import { groupReactivationReads } from "./restate-agents.ts";
 import type { Cause } from "./slice.ts";
-import { keepReports } from "./store.ts";
+import { storeReports } from "./store.ts";
 import { stopReadsOf } from "./subjects.ts";
 
 /** How many principals the batch of the act reports. */
@@ -29,8 +29,8 @@ export const groupReads = (deps: Deps, where: Condition, trigger: CascadeTrigger
 type Found = ReadResults<ReturnType<typeof groupReads>>;
 
 /** The first slice of agents that a reactivation of the group may reactivate. */
-export const suspendedOfFirst = (deps: Deps, where: Condition) =>
-  suspendedReads(deps, groupIds(where, firstPrincipals(deps))).agents;
+export const findSuspendedOfFirst = (deps: Deps, where: Condition) =>
+  groupReactivationReads(deps, groupIds(where, firstPrincipals(deps))).agents;
 
 /** The change of one act to the principals of a group, the entry that reports it, and the cause for their agents. */
 export type GroupAct = GroupMove & { readonly action: ActivityAction; readonly cause: Cause };
@@ -48,18 +48,18 @@ export function moveGroup(
 ): Cascading & { readonly first: readonly PrincipalRow[] } {
   const { db } = deps;
   const first = contended ? [] : principals.slice(0, firstPrincipals(deps));
-  const isEnded = (before: PrincipalRow) => endsBefore(act) && endsUnrecorded(before, now);
-  const moved = first.map((before) => movedBy(act, before, isEnded(before), now));
+  const isEnded = (before: PrincipalRow) => recordsEndFirst(act) && isEndUnrecorded(before, now);
+  const moved = first.map((before) => movePrincipal(act, before, isEnded(before), now));
   const statements = [
     refuseChangedPrincipals(db, first),
-    keepReports(
+    storeReports(
       db,
       act,
-      begunBy(act.cause, now),
-      endsBefore(act) ? { action: ENDED, begun: begunBy(END, now) } : null,
+      toBegunCascade(act.cause, now),
+      recordsEndFirst(act) ? { action: ATTESTATION_EXPIRED_ACTION, begun: toBegunCascade(ATTESTATION_END, now) } : null,
       first.map(({ principalId }) => principalId),
     ),
-    moveAll(db, act, now),
+    moveGroupRows(db, act, now),
     ...reportStatements(db, moved, now),
   ];
   // An agent belongs to the stop that came first, so to an unrecorded end if there is one.
@@ -78,35 +78,40 @@ export function moveGroup(
     );
   const after = moved.map(({ principal }) => principal);
   if (ended.length === 0) return { first: after, ...stop(standing, act.cause, statements) };
-  const ends = stop(ended, END, statements);
+  const ends = stop(ended, ATTESTATION_END, statements);
   if (standing.length === 0) return { first: after, ...ends };
   // One run continues all cascades, because they begin at one instant.
   const { statements: others, rest } = stop(standing, act.cause, []);
   return { first: after, statements: [...ends.statements, ...others], rest };
 }
 
-const ENDED = "principal.attestation_expired";
+const ATTESTATION_EXPIRED_ACTION = "principal.attestation_expired";
 
 /** An unrecorded end comes before a stop, but neither before an act that sets the attestation's state itself nor before a reactivation. */
-const endsBefore = ({ set, cause }: GroupAct): boolean =>
+const recordsEndFirst = ({ set, cause }: GroupAct): boolean =>
   cause.trigger === "principal_stops" && set.attestationStop === undefined;
 
 type Moved = { readonly principal: PrincipalRow; readonly reports: readonly PrincipalReport[] };
 
 /** Computes a principal after the act, like the statement for the whole group, and its reports. */
-function movedBy({ set, note, action, cause }: GroupAct, before: PrincipalRow, isEnded: boolean, now: number): Moved {
+function movePrincipal(
+  { set, note, action, cause }: GroupAct,
+  before: PrincipalRow,
+  isEnded: boolean,
+  now: number,
+): Moved {
   const stops = { attestationStop: attestationStopAt(before, now), ...set };
   const principal: PrincipalRow = {
     ...before,
     ...stops,
-    status: statusOf({ ...before, ...stops }),
+    status: storedStatusOf({ ...before, ...stops }),
     ...(note !== undefined && { statusNote: note }),
     updatedAt: Math.max(now, before.updatedAt + 1),
   };
   const from = isEnded ? "ATTESTATION_EXPIRED" : before.status;
   const end: PrincipalReport = {
-    action: ENDED,
-    actor: END.actor,
+    action: ATTESTATION_EXPIRED_ACTION,
+    actor: ATTESTATION_END.actor,
     at: now,
     changes: { status: { from: before.status, to: from } },
   };

@@ -3,15 +3,15 @@
 import { type ManagementCall, type Precheck, precheck } from "../call.ts";
 import { ServiceError, validationError } from "../core/errors.ts";
 import { enterCustomer, findCustomer, leaveCustomer } from "../customers/store.ts";
-import { type Database, present, type Statement } from "../db/batch.ts";
+import { type Database, dropAbsentReads, type Statement } from "../db/batch.ts";
 import type { PrincipalRow } from "../db/tables/principals.ts";
 import { type Changes, recordActivity } from "../journal/activity.ts";
 import { recordEvent } from "../journal/events.ts";
-import { customerFaults, refuseSuspended } from "../principals/grouping.ts";
+import { customerFaults, refuseSuspendedCustomer } from "../principals/grouping.ts";
 import type { PrincipalPatch } from "../principals/schema.ts";
-import { attestationStopAt, statusOf } from "../principals/standing.ts";
+import { attestationStopAt, storedStatusOf } from "../principals/standing.ts";
 import { changePrincipal, findByReference, findPrincipal } from "../principals/store.ts";
-import { toPrincipalView, toToldPrincipal } from "../principals/views.ts";
+import { toEventPrincipal, toPrincipalView } from "../principals/views.ts";
 import { canonicalJson } from "../protocol/canonical-json.ts";
 import { refuseWhileStopping, settleReports } from "./reports.ts";
 import { forgetReactivation } from "./restatement-store.ts";
@@ -23,15 +23,15 @@ export async function patchPrincipal(call: ManagementCall, principalId: string, 
     ...patchReads(call, principalId, patch),
     cascade: findCascade(db, principalId),
   });
-  const before = changeable(found.principal);
+  const before = requireChangeable(found.principal);
   const faults = customerFaults(patch, found.customer);
   if (faults.length > 0) throw validationError(faults);
-  const after = patched(before, patch, now);
+  const after = applyPrincipalPatch(before, patch, now);
   const changes = changesBetween(before, after);
   if (Object.keys(changes).length === 0) throw new ServiceError("no_changes_requested");
   if (before.status === "CLOSED") throw new ServiceError("invalid_status", { detail: { status: before.status } });
   const isGrouped = after.customerId !== before.customerId;
-  if (isGrouped) refuseSuspended(found.customer);
+  if (isGrouped) refuseSuspendedCustomer(found.customer);
   if (found.holder && found.holder.principalId !== principalId) {
     const detail = { principal_id: found.holder.principalId, matched: "external_ref" };
     throw new ServiceError("external_ref_exists", { detail });
@@ -42,7 +42,7 @@ export async function patchPrincipal(call: ManagementCall, principalId: string, 
     [
       ...settleReports(db, [{ principal: before, cascade: found.cascade }], now),
       ...changePrincipal(db, before, after),
-      ...(isGrouped ? regroup(db, before, after) : []),
+      ...(isGrouped ? changeCounts(db, before, after) : []),
       ...(before.status !== after.status ? [forgetReactivation(db, principalId)] : []),
       recordActivity(db, before, now, {
         action: "principal.updated",
@@ -55,7 +55,7 @@ export async function patchPrincipal(call: ManagementCall, principalId: string, 
         : [
             recordEvent(db, after, now, {
               type: "principal.status_changed",
-              object: toToldPrincipal(after, now),
+              object: toEventPrincipal(after, now),
               previous: { status: before.status },
             }),
           ]),
@@ -68,31 +68,32 @@ export async function patchPrincipal(call: ManagementCall, principalId: string, 
 /** Finds the faults that need the principal and the customer. */
 export const precheckPatch = (call: ManagementCall, principalId: string, patch: Partial<PrincipalPatch>): Precheck =>
   precheck(patchReads(call, principalId, patch), ({ principal, customer }) => {
-    changeable(principal);
+    requireChangeable(principal);
     return customerFaults(patch, customer);
   });
 
 const patchReads = ({ db, tenant }: ManagementCall, principalId: string, patch: Partial<PrincipalPatch>) =>
-  present({
+  dropAbsentReads({
     principal: findPrincipal(db, tenant, principalId),
     customer: typeof patch.customer_id === "string" ? findCustomer(db, tenant, patch.customer_id) : null,
     holder: patch.external_ref === undefined ? null : findByReference(db, tenant, patch.external_ref),
   });
 
-function changeable(principal: PrincipalRow | null | undefined): PrincipalRow {
+function requireChangeable(principal: PrincipalRow | null | undefined): PrincipalRow {
   if (!principal) throw new ServiceError("not_found");
   // The tenant principal follows the profile of its account.
   if (principal.tenant) throw new ServiceError("tenant_principal_field_locked");
   return principal;
 }
 
-function patched(before: PrincipalRow, patch: PrincipalPatch, now: number): PrincipalRow {
+function applyPrincipalPatch(before: PrincipalRow, patch: PrincipalPatch, now: number): PrincipalRow {
   const { customer_id: customerId = before.customerId, external_ref: externalRef = before.externalRef } = patch;
   const customerStopped = before.customerStopped && customerId === before.customerId;
   // The end of the attestation is not recorded while the principal is suspended, so it is set when another stop ends.
   const attestationStop =
     customerStopped === before.customerStopped ? before.attestationStop : attestationStopAt(before, now);
-  const status = before.status === "CLOSED" ? before.status : statusOf({ ...before, customerStopped, attestationStop });
+  const status =
+    before.status === "CLOSED" ? before.status : storedStatusOf({ ...before, customerStopped, attestationStop });
   // The note of the customer's suspension goes with it.
   const statusNote = status === before.status ? before.statusNote : null;
   const { metadata = before.metadata } = patch;
@@ -114,7 +115,7 @@ function changesBetween(before: PrincipalRow, after: PrincipalRow): Changes {
   return Object.fromEntries(changed.map(([name, column]) => [name, { from: before[column], to: after[column] }]));
 }
 
-const regroup = (db: Database, before: PrincipalRow, after: PrincipalRow): Statement[] => [
+const changeCounts = (db: Database, before: PrincipalRow, after: PrincipalRow): Statement[] => [
   ...(before.customerId === null ? [] : [leaveCustomer(db, before.customerId)]),
   ...(after.customerId === null ? [] : enterCustomer(db, after.customerId)),
 ];

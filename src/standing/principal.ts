@@ -1,24 +1,24 @@
 // Suspends, reactivates and closes a platform's principal (PRN-18, PRN-19). From the commit on its agents follow by their effective status; their
 // rows follow in slices (cascades.ts).
-import { findAgentIn, findClosingPrincipal, someAgentIn, someDisputedIn } from "../agents/slice-store.ts";
+import { findAgentIn, findClosingPrincipal, hasAgentIn, principalHasDispute } from "../agents/slice-store.ts";
 import type { ManagementCall } from "../call.ts";
 import { ServiceError } from "../core/errors.ts";
 import { type Move, move } from "../core/machine.ts";
-import { type ActivityAction, type PrincipalStatus, RUNNING } from "../core/vocabulary.ts";
+import { ACTIVE_OR_FUNDING, type ActivityAction, type PrincipalStatus } from "../core/vocabulary.ts";
 import { leaveCustomer } from "../customers/store.ts";
-import { present, type Statement } from "../db/batch.ts";
+import { dropAbsentReads, type Statement } from "../db/batch.ts";
 import type { PrincipalRow } from "../db/tables/principals.ts";
 import { type Changes, recordActivity } from "../journal/activity.ts";
 import { recordEvent } from "../journal/events.ts";
 import type { PrincipalView } from "../principals/schema.ts";
-import { attestationStopAt, effectivePrincipalStatus, statusOf } from "../principals/standing.ts";
+import { attestationStopAt, effectivePrincipalStatus, storedStatusOf } from "../principals/standing.ts";
 import { type PrincipalTrigger, principalMachine } from "../principals/states.ts";
 import { changePrincipal, findPrincipal } from "../principals/store.ts";
-import { toPrincipalView, toToldPrincipal } from "../principals/views.ts";
-import { stopAgents, takenBy } from "./cascades.ts";
-import { END, endsUnrecorded, principalEnds } from "./expire.ts";
+import { toEventPrincipal, toPrincipalView } from "../principals/views.ts";
+import { causeOfTaken, stopAgents } from "./cascades.ts";
+import { ATTESTATION_END, expirePrincipal, isEndUnrecorded } from "./expire.ts";
 import { refuseWhileStopping, settleReports } from "./reports.ts";
-import { restateReads, returnAgents } from "./restate-agents.ts";
+import { restateAndReactivate, restateReads } from "./restate-agents.ts";
 import { forgetReactivation } from "./restatement-store.ts";
 import type { ReactivationInput, StandingInput } from "./schema.ts";
 import type { Cause } from "./slice.ts";
@@ -35,15 +35,15 @@ export async function suspendPrincipal(call: ManagementCall, principalId: string
   const trigger = "principal_stops";
   const { found, before, actor, first, taken } = await readOwn(call, principalId, trigger);
   refuseTenant(before);
-  if (before.platformStopped) throw refusalOf(before, call.now);
+  if (before.platformStopped) throw invalidStatusError(before, call.now);
   const moved = move(principalMachine, before.status, "suspend");
-  const after = changed(
+  const after = withChanges(
     before,
     { status: moved.to, platformStopped: true, statusNote: input.reason ?? null },
     call.now,
   );
   const change: Change = { before, after, moved, action: "principal.suspended", first };
-  return stop(call, change, found, taken({ trigger, reason: "principal", actor }));
+  return commitStop(call, change, found, taken({ trigger, reason: "principal", actor }));
 }
 
 /** Its agents stay SUSPENDED until each is reactivated, or all at once with `reactivate_agents`. */
@@ -53,25 +53,25 @@ export async function reactivatePrincipal(call: ManagementCall, principalId: str
   const { caller, principal, cascade, agents } = await call.read({
     principal: findPrincipal(db, call.tenant, principalId),
     cascade: findCascade(db, principalId),
-    ...present({ agents: all ? restateReads(deps, principalId).agents : null }),
+    ...dropAbsentReads({ agents: all ? restateReads(deps, principalId).agents : null }),
   });
-  const before = known(principal);
+  const before = requirePrincipal(principal);
   refuseTenant(before);
   // The end of the attestation is not recorded while the principal is suspended, so it is set when another stop ends.
-  const attestationStop = attestationStopAt(before, rulingOf(call, before));
+  const attestationStop = attestationStopAt(before, nowForAttestation(call, before));
   const left = { platformStopped: false, attestationStop };
-  const moved = move(principalMachine, before.status, REACTIVATIONS[statusOf({ ...before, ...left })]);
-  if (!before.platformStopped) throw refusalOf(before, now);
+  const moved = move(principalMachine, before.status, REACTIVATIONS[storedStatusOf({ ...before, ...left })]);
+  if (!before.platformStopped) throw invalidStatusError(before, now);
   if (moved.to === "ACTIVE") refuseWhileStopping(cascade, before.status);
-  const after = changed(before, { ...left, status: moved.to, statusNote: input.reason ?? null }, now);
-  const returning = agents ? await returnAgents(deps, after, { agents }, caller.actor, now) : null;
+  const after = withChanges(before, { ...left, status: moved.to, statusNote: input.reason ?? null }, now);
+  const returning = agents ? await restateAndReactivate(deps, after, { agents }, caller.actor, now) : null;
   const view = { ...toPrincipalView(after, now), ...(returning && { reactivation: returning.reactivation }) };
   const first = settleReports(db, [{ principal: before, cascade }], now);
   const change: Change = { before, after, moved, action: "principal.reactivated", first };
   await call.commit(
     [
       ...moveStatements(call, change, caller.actor),
-      ...statusEvent(call, change),
+      ...recordStatusEvent(call, change),
       ...(returning ? returning.statements : [forgetReactivation(db, principalId)]),
     ],
     view,
@@ -111,12 +111,12 @@ export async function closePrincipal(call: ManagementCall, principalId: string, 
   };
   const above = [
     ...first,
-    refuseLeft(db, [...(runs ? [someAgentIn(principalId, RUNNING)] : []), someDisputedIn(before)]),
+    refuseLeft(db, [...(runs ? [hasAgentIn(principalId, ACTIVE_OR_FUNDING)] : []), principalHasDispute(before)]),
     ...(before.customerId === null ? [] : [leaveCustomer(db, before.customerId)]),
   ];
-  const after = changed(before, set, now);
+  const after = withChanges(before, set, now);
   const change: Change = { before, after, moved, action: "principal.closed", first: above };
-  return stop(call, change, found, { trigger, reason: "principal", actor });
+  return commitStop(call, change, found, { trigger, reason: "principal", actor });
 }
 
 const STILL_DISPUTED = "An agent of the principal is party to an open dispute.";
@@ -136,55 +136,56 @@ type Change = {
 async function readOwn(call: ManagementCall, principalId: string, trigger: Cause["trigger"]) {
   const closes = trigger === "principal_closes";
   const { caller, principal, closing, cascade, ...read } = await call.read({
-    ...present({
+    ...dropAbsentReads({
       principal: closes ? null : findPrincipal(call.db, call.tenant, principalId),
       closing: closes ? findClosingPrincipal(call.db, call.tenant, principalId) : null,
-      running: closes ? findAgentIn(call.db, principalId, RUNNING) : null,
+      running: closes ? findAgentIn(call.db, principalId, ACTIVE_OR_FUNDING) : null,
     }),
     cascade: findCascade(call.db, principalId),
     ...stopReads(call.deps, principalId, trigger),
   });
-  const own = known(closing?.principal ?? principal ?? null);
+  const own = requirePrincipal(closing?.principal ?? principal ?? null);
   const found = { ...read, disputed: closing?.disputed ?? null };
   const { actor } = caller;
   // The end came before this act, so it is recorded first, as the job would have done.
-  if (endsUnrecorded(own, rulingOf(call, own))) {
-    const { after: before, statements: first } = principalEnds(call.db, own, cascade, call.now);
-    return { before, found, actor, first, taken: (): Cause => END };
+  if (isEndUnrecorded(own, nowForAttestation(call, own))) {
+    const { after: before, statements: first } = expirePrincipal(call.db, own, cascade, call.now);
+    return { before, found, actor, first, taken: (): Cause => ATTESTATION_END };
   }
   const first = settleReports(call.db, [{ principal: own, cascade }], call.now);
-  return { before: own, found, actor, first, taken: (cause: Cause) => takenBy(cascade, cause) };
+  return { before: own, found, actor, first, taken: (cause: Cause) => causeOfTaken(cascade, cause) };
 }
 
 /**
  * The instant by which the end of an attestation is judged. The tenant principal belongs to both environments, so a sandbox's clock must not end it.
  */
-const rulingOf = ({ deps, now }: ManagementCall, { tenant }: PrincipalRow): number => (tenant ? deps.clock.now() : now);
+const nowForAttestation = ({ deps, now }: ManagementCall, { tenant }: PrincipalRow): number =>
+  tenant ? deps.clock.now() : now;
 
 /** The tenant principal is suspended and closed only with its account (PRN-18, ACC-27). */
 function refuseTenant({ tenant }: PrincipalRow): void {
   if (tenant) throw new ServiceError("tenant_principal_field_locked");
 }
 
-function known(principal: PrincipalRow | null): PrincipalRow {
+function requirePrincipal(principal: PrincipalRow | null): PrincipalRow {
   if (!principal) throw new ServiceError("not_found");
   return principal;
 }
 
-type Set = Partial<
+type ChangedColumns = Partial<
   Pick<
     PrincipalRow,
     "status" | "closed" | "statusReason" | "statusNote" | "platformStopped" | "attestationStop" | "customerId"
   >
 >;
 
-const changed = (before: PrincipalRow, set: Set, now: number): PrincipalRow => ({
+const withChanges = (before: PrincipalRow, set: ChangedColumns, now: number): PrincipalRow => ({
   ...before,
   ...set,
   updatedAt: Math.max(now, before.updatedAt + 1),
 });
 
-function refusalOf(principal: PrincipalRow, now: number): ServiceError {
+function invalidStatusError(principal: PrincipalRow, now: number): ServiceError {
   const { status, status_reason } = toPrincipalView(principal, now);
   const message = principal.platformStopped
     ? "The platform has already suspended the principal."
@@ -194,10 +195,10 @@ function refusalOf(principal: PrincipalRow, now: number): ServiceError {
 
 type Found = Omit<Awaited<ReturnType<typeof readOwn>>["found"], "running">;
 
-async function stop(call: ManagementCall, change: Change, found: Found, cause: Cause): Promise<PrincipalView> {
+async function commitStop(call: ManagementCall, change: Change, found: Found, cause: Cause): Promise<PrincipalView> {
   const { deps, now } = call;
   const view = toPrincipalView(change.after, now);
-  const statements = [...moveStatements(call, change, cause.actor), ...statusEvent(call, change)];
+  const statements = [...moveStatements(call, change, cause.actor), ...recordStatusEvent(call, change)];
   const stopping = stopAgents(deps, { principals: [change.after], statements }, cause, found, now);
   await call.commit(stopping.statements, view);
   // A job continues the cascade if this fails.
@@ -224,13 +225,13 @@ function moveStatements(
 }
 
 /** An act that only adds or removes a stop changes no status, so it writes no event. */
-const statusEvent = ({ db, now }: ManagementCall, { after, moved }: Change): Statement[] =>
+const recordStatusEvent = ({ db, now }: ManagementCall, { after, moved }: Change): Statement[] =>
   moved.from === moved.to
     ? []
     : [
         recordEvent(db, after, now, {
           type: "principal.status_changed",
-          object: toToldPrincipal(after, now),
+          object: toEventPrincipal(after, now),
           previous: { status: moved.from },
         }),
       ];

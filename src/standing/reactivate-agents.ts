@@ -3,8 +3,8 @@
 // new one for the same key, at its next version.
 import type { findStatedAgents } from "../agents/slice-store.ts";
 import { agentMachine } from "../agents/states.ts";
-import { reportOf } from "../agents/status.ts";
-import { reactivateRows } from "../agents/store.ts";
+import { toStatusRecords } from "../agents/status.ts";
+import { reactivateAgentRows } from "../agents/store.ts";
 import { toAgentView } from "../agents/views.ts";
 import type { Deps } from "../context.ts";
 import { systemClock } from "../core/clock.ts";
@@ -16,11 +16,11 @@ import type { AgentRow } from "../db/tables/agents.ts";
 import type { PrincipalRow } from "../db/tables/principals.ts";
 import { worstEscrowState } from "../escrow/states.ts";
 import { type AidSource, signVersionAlone } from "../identity/aid.ts";
-import { issueAt, namesEarlierAttestation, statesOtherScope } from "../identity/certificate.ts";
+import { issueAtPlace, namesEarlierAttestation, statesOtherScope } from "../identity/certificate.ts";
 import {
   clearPlaces,
   type DrawnPlace,
-  findEnding,
+  findCertificatesSetToEnd,
   findPlaces,
   insertCertificates,
   listCertificatesOf,
@@ -38,9 +38,9 @@ type Found = ReadResults<ReturnType<typeof findStatedAgents>>;
 type Tally = Omit<Reactivation, "more">;
 
 /** The agents of a slice to reactivate, and how many return or stay, by reason. */
-export type Returning = { readonly sources: readonly AidSource[]; readonly tally: Tally };
+export type Reactivating = { readonly sources: readonly AidSource[]; readonly tally: Tally };
 
-export function agentsToReactivate(principals: readonly PrincipalRow[], found: Found, now: number): Returning {
+export function agentsToReactivate(principals: readonly PrincipalRow[], found: Found, now: number): Reactivating {
   const sources: AidSource[] = [];
   const left = { escrow_constrained: 0, platform: 0, operator: 0, principal_not_active: 0 };
   const owners = new Map(principals.map((principal) => [principal.principalId, principal]));
@@ -65,23 +65,23 @@ export async function reactivateAgents(
 ): Promise<Statement[]> {
   if (sources.length === 0) return [];
   const { db } = deps;
-  const kept = sources.filter((source) => !statesOther(source));
+  const kept = sources.filter((source) => !needsCertificate(source));
   const { places, ending } = await readBatch(db, {
     places: findPlaces(db, sources.length),
-    ending: findEnding(db, didsOf(kept.map(({ agent }) => agent))),
+    ending: findCertificatesSetToEnd(db, didsOf(kept.map(({ agent }) => agent))),
   });
-  await refuseCrowded(deps, places, sources.length);
+  await requirePlaces(deps, places, sources.length);
   const back = await Promise.all(
     sources.map((source, i) => {
-      const isEnding = statesOther(source) || ending.has(source.agent.did);
-      return reactivated(deps, source, isEnding ? places[i] : null, now);
+      const isEnding = needsCertificate(source) || ending.has(source.agent.did);
+      return reactivateAgent(deps, source, isEnding ? places[i] : null, now);
     }),
   );
   const agents = back.map(({ after }) => after.agent);
   const issued = back.flatMap((one) => (one.issued ? [{ ...one.issued, agent: one.after.agent }] : []));
   const rows = issued.map(({ row }) => row);
   return [
-    ...reactivateRows(
+    ...reactivateAgentRows(
       db,
       back.map(({ before, after }) => ({ before, after: after.agent })),
       now,
@@ -120,7 +120,7 @@ export async function reactivateAgents(
       })),
     ),
     ...[...Map.groupBy(agents, ({ status }) => status)].flatMap(([status, each]) =>
-      recordDirectoryChanges(db, reportOf("ACTIVE").listing, status, each),
+      recordDirectoryChanges(db, toStatusRecords("ACTIVE").listing, status, each),
     ),
   ];
 }
@@ -128,10 +128,10 @@ export async function reactivateAgents(
 const didsOf = (agents: readonly AgentRow[]): string[] => agents.map(({ did }) => did);
 
 /** Returns true if there is no certificate, or if it states another attestation or scope than the present one. */
-const statesOther = ({ agent, principal, certificate }: AidSource): boolean =>
+const needsCertificate = ({ agent, principal, certificate }: AidSource): boolean =>
   certificate === null || namesEarlierAttestation(certificate, principal) || statesOtherScope(certificate, agent);
 
-async function refuseCrowded(deps: Deps, places: readonly DrawnPlace[], needed: number): Promise<void> {
+async function requirePlaces(deps: Deps, places: readonly DrawnPlace[], needed: number): Promise<void> {
   const last = places.at(-1) ?? null;
   // Scaled to a single place, so that many draws at once do not make a list look crowded.
   await watchCrowding(deps, last && { ...last, taken: Math.floor((last.taken + 1) / needed) - 1 });
@@ -139,7 +139,7 @@ async function refuseCrowded(deps: Deps, places: readonly DrawnPlace[], needed: 
 }
 
 /** `place`: for a new certificate; null if the present one stays. */
-async function reactivated(deps: Deps, source: AidSource, place: DrawnPlace | null | undefined, now: number) {
+async function reactivateAgent(deps: Deps, source: AidSource, place: DrawnPlace | null | undefined, now: number) {
   const { agent: before, principal } = source;
   const waited = before.suspendedFrom === "FUNDING";
   const { to } = move(agentMachine, before.status, waited ? "reactivate_funding" : "reactivate");
@@ -154,7 +154,7 @@ async function reactivated(deps: Deps, source: AidSource, place: DrawnPlace | nu
   };
   if (!place) return { before, after: { ...source, agent }, issued: null };
   const next = { ...agent, earlierKey: null, version: before.version + 1, revision: before.revision + 1 };
-  const { columns, text, row } = await issueAt(deps, next, principal, place);
+  const { columns, text, row } = await issueAtPlace(deps, next, principal, place);
   const after: AidSource = { ...source, agent: { ...next, ...columns }, certificate: text };
   return { before, after, issued: { row, version: await signVersionAlone(deps, after, now) } };
 }

@@ -6,7 +6,7 @@ import type { Database, Statement } from "../db/batch.ts";
 import type { CascadeRow, PrincipalReport, PrincipalRow } from "../db/tables/principals.ts";
 import { recordActivities } from "../journal/activity.ts";
 import { recordEvents } from "../journal/events.ts";
-import { toToldPrincipal } from "../principals/views.ts";
+import { toEventPrincipal } from "../principals/views.ts";
 import { clearReports, guardReports } from "./store.ts";
 
 /** A principal after its changes, and their reports in order. */
@@ -26,9 +26,9 @@ export function reportStatements(db: Database, each: readonly Reported[], now: n
   });
 }
 
-type One = { readonly principal: PrincipalRow; readonly report: PrincipalReport };
+type ReportOfPrincipal = { readonly principal: PrincipalRow; readonly report: PrincipalReport };
 
-function actStatements(db: Database, act: readonly One[], now: number): Statement[] {
+function actStatements(db: Database, act: readonly ReportOfPrincipal[], now: number): Statement[] {
   const [first] = act;
   if (!first) return [];
   const { action, actor } = first.report;
@@ -46,7 +46,7 @@ function actStatements(db: Database, act: readonly One[], now: number): Statemen
       "principal.status_changed",
       moved.map(({ principal, report }) => ({
         owner: principal,
-        object: toToldPrincipal(movedBy(report, principal), report.at),
+        object: toEventPrincipal(asReported(report, principal), report.at),
         previous: { status: report.changes["status"]?.from },
       })),
     ),
@@ -54,7 +54,7 @@ function actStatements(db: Database, act: readonly One[], now: number): Statemen
 }
 
 /** Returns the principal in the status that one of several reports names. */
-const movedBy = ({ changes }: PrincipalReport, principal: PrincipalRow): PrincipalRow => ({
+const asReported = ({ changes }: PrincipalReport, principal: PrincipalRow): PrincipalRow => ({
   ...principal,
   status: PRINCIPAL_STATUSES.find((status) => status === changes["status"]?.to) ?? principal.status,
 });
@@ -75,11 +75,11 @@ export function settleReports(
 
 /** Refuses to make a principal ACTIVE while its agents are still being suspended, because the cascade would suspend them afterwards. */
 export function refuseWhileStopping(cascade: CascadeRow | null, status: PrincipalStatus): void {
-  if (cascade && cascade.trigger !== "principal_returns") throw stillStopping(status);
+  if (cascade && cascade.trigger !== "principal_returns") throw stillStoppingError(status);
 }
 
 /** The refusal is temporary, so it is not kept under the Idempotency-Key. */
-export const stillStopping = (status: PrincipalStatus): ServiceError =>
+export const stillStoppingError = (status: PrincipalStatus): ServiceError =>
   new ServiceError("invalid_status", {
     message: "Agents are still being suspended; try again in a moment.",
     detail: { status },

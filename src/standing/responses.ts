@@ -3,14 +3,14 @@ import * as z from "zod";
 import { customerView } from "../customers/schema.ts";
 import { attestedView } from "../principals/responses.ts";
 import { principalView } from "../principals/schema.ts";
-import { reactivated } from "./schema.ts";
+import { REACTIVATION_MEMBER } from "./schema.ts";
 
-export const reactivatedPrincipal = principalView
-  .extend(reactivated)
+export const reactivatedPrincipalView = principalView
+  .extend(REACTIVATION_MEMBER)
   .register(z.globalRegistry, { id: "ReactivatedPrincipal" });
-export const reactivatedCustomer = customerView
-  .extend(reactivated)
+export const reactivatedCustomerView = customerView
+  .extend(REACTIVATION_MEMBER)
   .register(z.globalRegistry, { id: "ReactivatedCustomer" });
-export const attestedPrincipal = attestedView
-  .extend(reactivated)
+export const attestedPrincipalView = attestedView
+  .extend(REACTIVATION_MEMBER)
   .register(z.globalRegistry, { id: "AttestedPrincipal" });

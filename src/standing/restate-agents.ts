@@ -3,21 +3,21 @@
 // run continues. These slices reactivate agents if that was requested (reactivate-agents.ts). Under another name or country each agent gets one
 // new version, which is signed in its slice and kept for good. Its whole document is stale from then on, and signed at its next reading (IDN-18).
 import { findStatedAgents, findSuspendedOf } from "../agents/slice-store.ts";
-import { advanceVersions, refuseOtherCount, setEnds, touchDocuments } from "../agents/store.ts";
+import { advanceVersions, markDocumentsStale, refuseOtherAgentCount, writeAttestationEnds } from "../agents/store.ts";
 import { commitAll } from "../commit.ts";
 import type { Deps } from "../context.ts";
-import { type Due, FIRST } from "../core/due.ts";
+import { BEFORE_FIRST_DUE, type Due } from "../core/due.ts";
 import { retryConflicts } from "../core/retry.ts";
-import { type Actor, isRunning } from "../core/vocabulary.ts";
+import { type Actor, isActiveOrFunding } from "../core/vocabulary.ts";
 import { type Condition, type Database, type ReadResults, readBatch, type Statement } from "../db/batch.ts";
 import type { PrincipalRow, RestatementRow } from "../db/tables/principals.ts";
 import { signVersionAlone } from "../identity/aid.ts";
 import { insertAidVersions } from "../identity/store.ts";
 import type { EachJob, Recorded } from "../jobs/job.ts";
 import { recordDirectoryChanges } from "../journal/feed.ts";
-import { idsOf } from "../principals/group-store.ts";
+import { groupIdsExcept } from "../principals/group-store.ts";
 import { findPrincipalById, refuseChangedPrincipal } from "../principals/store.ts";
-import { agentsToReactivate, type Returning, reactivateAgents } from "./reactivate-agents.ts";
+import { agentsToReactivate, type Reactivating, reactivateAgents } from "./reactivate-agents.ts";
 import {
   beginReactivations,
   beginRestatement,
@@ -43,7 +43,7 @@ const JOB = "restate_agents";
 
 /** The reads of a restatement, besides the principal. `principalId` may be an expression of the same trip. */
 export const restateReads = (deps: Deps, principalId: Parameters<typeof findStatedAgents>[1]) =>
-  findStatedAgents(deps.db, principalId, FIRST, sliceSize(deps));
+  findStatedAgents(deps.db, principalId, BEFORE_FIRST_DUE, sliceSize(deps));
 
 type Found = ReadResults<ReturnType<typeof restateReads>>;
 
@@ -69,7 +69,7 @@ export const restateAgents = (
 ): Promise<Restating> => restate(deps, principal, found, null, now, forget);
 
 /** Also reactivates, as the actor `returning`, the agents that stops of the principal suspended. */
-export const returnAgents = restate;
+export const restateAndReactivate = restate;
 
 async function restate(
   deps: Deps,
@@ -81,7 +81,7 @@ async function restate(
 ): Promise<Restating> {
   const { db } = deps;
   const { principalId } = principal;
-  const reached = endOf(deps, found);
+  const reached = sliceEnd(deps, found);
   const { length } = found.agents;
   const begin = ({ at, id }: Due) =>
     beginRestatement(
@@ -94,7 +94,7 @@ async function restate(
     reactivation: slice.tally && { ...slice.tally, more: reached !== null },
     statements: [
       // No later slice would find an agent that was registered after the reading, so the batch is retried with a new reading.
-      refuseOtherCount(db, principalId, reached, length),
+      refuseOtherAgentCount(db, principalId, reached, length),
       ...slice.statements,
       reached === null ? dropRestatement(db, principalId) : begin(reached),
     ],
@@ -105,15 +105,15 @@ async function restate(
 /** The first principals of a group after their change, whether there are others, and the condition that selects all of them. */
 type Group = { readonly first: readonly PrincipalRow[]; readonly others: boolean; readonly where: Condition };
 
-/** The reads of `returnGroup`. */
-export const suspendedReads = (deps: Deps, principalIds: Condition) =>
+/** The reads of `reactivateGroup`. */
+export const groupReactivationReads = (deps: Deps, principalIds: Condition) =>
   findSuspendedOf(deps.db, principalIds, sliceSize(deps));
 
 /** Reactivates the agents of a group that the same batch changes: the first slice in the batch, the others by a restatement of each principal. */
-export async function returnGroup(
+export async function reactivateGroup(
   deps: Deps,
   { first, others, where }: Group,
-  { agents }: ReadResults<ReturnType<typeof suspendedReads>>,
+  { agents }: ReadResults<ReturnType<typeof groupReactivationReads>>,
   actor: Actor,
   now: number,
 ): Promise<Restating> {
@@ -125,7 +125,7 @@ export async function returnGroup(
     reactivation: { ...tally, more: others || !isWhole },
     statements: [
       ...(await reactivateAgents(deps, sources, actor, now)),
-      beginReactivations(db, idsOf(where, done), actor, now),
+      beginReactivations(db, groupIdsExcept(where, done), actor, now),
     ],
     rest: async () => {
       if (!others && isWhole) return;
@@ -136,7 +136,7 @@ export async function returnGroup(
 
 async function restateRest(deps: Deps, principalId: string, from: Due): Promise<void> {
   try {
-    if ((await resumeRestatement(deps, principalId, from)) === "more") await handOn(deps, principalId);
+    if ((await resumeRestatement(deps, principalId, from)) === "more") await queueRestatement(deps, principalId);
   } catch (thrown) {
     const message = thrown instanceof Error ? thrown.message : "unknown";
     console.error(JSON.stringify({ event: "restatement_interrupted", principal_id: principalId, message }));
@@ -144,7 +144,7 @@ async function restateRest(deps: Deps, principalId: string, from: Due): Promise<
 }
 
 /** The position of the last agent of a slice; null if no agent is left after it. */
-export function endOf(deps: Deps, { agents }: Pick<Found, "agents">): Due | null {
+export function sliceEnd(deps: Deps, { agents }: Pick<Found, "agents">): Due | null {
   const last = agents.length < sliceSize(deps) ? undefined : agents.at(-1);
   return last ? { at: last.agent.createdAt, id: last.agent.did } : null;
 }
@@ -166,7 +166,7 @@ async function resumeRestatement(deps: Deps, principalId: string, expected: Due)
 }
 
 /** Queues the rest of a restatement. If the message is lost, the minute's job finds the restatement. */
-const handOn = ({ env }: Deps, principalId: string): Promise<unknown> =>
+const queueRestatement = ({ env }: Deps, principalId: string): Promise<unknown> =>
   env.JOB_QUEUE.send({ kind: "record", job: JOB, ids: [principalId], apart: true });
 
 /** `from`: the position of the next slice; null after the last one. */
@@ -180,21 +180,21 @@ async function continueRestatement(deps: Deps, principalId: string, expected: Du
     ...findStatedAgents(db, principalId, expected, sliceSize(deps)),
   });
   if (!restatement || !principal) return { restated: false, from: null };
-  const from = positionOf(restatement);
+  const from = restatementPosition(restatement);
   // The agents were read from another position.
   if (from.at !== expected.at || from.id !== expected.id) return { restated: false, from };
-  const reached = endOf(deps, found);
+  const reached = sliceEnd(deps, found);
   const slice = await restateSlice(deps, principal, found, restatement.returning, deps.clock.now());
   await commitAll(deps, [
     ...(reached === null ? endRestatement(db, restatement) : moveRestatement(db, restatement, reached)),
     refuseChangedPrincipal(db, principal),
     ...slice.statements,
-    ...(restatement.relisting ? relist(db, found) : []),
+    ...(restatement.relisting ? relistSlice(db, found) : []),
   ]);
   return { restated: true, from: reached };
 }
 
-const positionOf = ({ afterAt, afterDid }: RestatementRow): Due => ({ at: afterAt, id: afterDid });
+const restatementPosition = ({ afterAt, afterDid }: RestatementRow): Due => ({ at: afterAt, id: afterDid });
 
 /** Continues the restatements that a crash interrupted. */
 export const finishRestatements: EachJob = {
@@ -202,19 +202,19 @@ export const finishRestatements: EachJob = {
   name: JOB,
   part: RESTATED_AT_ONCE,
   find: async ({ db }, after, limit) => {
-    const { open } = await readBatch(db, { open: findRestatements(db, after ?? FIRST, limit) });
+    const { open } = await readBatch(db, { open: findRestatements(db, after ?? BEFORE_FIRST_DUE, limit) });
     return open;
   },
   record: async (deps, principalId) => {
     const { open } = await readBatch(deps.db, { open: findRestatement(deps.db, principalId) });
-    return open ? resumeRestatement(deps, principalId, positionOf(open)) : false;
+    return open ? resumeRestatement(deps, principalId, restatementPosition(open)) : false;
   },
 };
 
 // ---- One slice -----------------------------------------------------------------------------------------------------------
 
 /** `tally`: null if no reactivation was requested. */
-type RestatedSlice = { readonly statements: Statement[]; readonly tally: Returning["tally"] | null };
+type RestatedSlice = { readonly statements: Statement[]; readonly tally: Reactivating["tally"] | null };
 
 /**
  * Builds the statements for the agents of a slice. An agent whose newest version states another name or country gets its next version and a directory
@@ -239,28 +239,28 @@ async function restateSlice(
   const ending = { principalId: principal.principalId, endsAt: principal.attestationExpiresAt };
   const ended = staying.filter((one) => one.agent.endsAt !== ending.endsAt && !attested.includes(one));
   const statements = [
-    ...(attested.length === 0 ? [] : [touchDocuments(db, didsOf(attested), ending)]),
-    ...(ended.length === 0 ? [] : [setEnds(db, didsOf(ended), ending)]),
-    ...(outdated.length === 0 ? [] : await nextVersions(deps, principal, outdated, now)),
+    ...(attested.length === 0 ? [] : [markDocumentsStale(db, didsOf(attested), ending)]),
+    ...(ended.length === 0 ? [] : [writeAttestationEnds(db, didsOf(ended), ending)]),
+    ...(outdated.length === 0 ? [] : await signNextVersions(deps, principal, outdated, now)),
     ...(asked ? await reactivateAgents(deps, asked.sources, asked.by, now) : []),
   ];
   return { statements, tally: asked?.tally ?? null };
 }
 
 /** A reader of the directory may have seen the agents suspended, and no other record reports that they are active (DIR-15). */
-const relist = (db: Database, { agents }: Found): Statement[] =>
+const relistSlice = (db: Database, { agents }: Found): Statement[] =>
   recordDirectoryChanges(
     db,
     "status_changed",
     null,
     agents
       .map(({ agent }) => agent)
-      .filter(({ status, certificateJti }) => certificateJti !== null && isRunning(status)),
+      .filter(({ status, certificateJti }) => certificateJti !== null && isActiveOrFunding(status)),
   );
 
 const didsOf = (each: Found["agents"]): string[] => each.map(({ agent }) => agent.did);
 
-async function nextVersions(
+async function signNextVersions(
   deps: Deps,
   principal: PrincipalRow,
   outdated: Found["agents"],

@@ -1,10 +1,10 @@
 // Store of unfinished restatements.
 import { and, asc, eq, type SQL, sql } from "drizzle-orm";
-import { type Due, FIRST } from "../core/due.ts";
+import { BEFORE_FIRST_DUE, type Due } from "../core/due.ts";
 import type { Actor } from "../core/vocabulary.ts";
 import { type Database, mustChange, type Read, readAll, readOne, type Statement } from "../db/batch.ts";
 import { type RestatementRow, restatements } from "../db/tables/principals.ts";
-import { allOf } from "../principals/store.ts";
+import { allPrincipalIds } from "../principals/store.ts";
 
 export const findRestatement = (db: Database, principalId: string): Read<RestatementRow | null> =>
   readOne(db.select().from(restatements).where(eq(restatements.principalId, principalId)));
@@ -26,8 +26,8 @@ export const beginRestatement = (db: Database, row: RestatementRow, forget: bool
   const set = forget || row.returning !== null ? row : { ...row, returning };
   // A relisting restarts with the first agent, because the slice of this batch was not relisted.
   const relisting = sql`${restatements.relisting}`;
-  const afterAt = sql`case when ${relisting} then ${FIRST.at} else ${row.afterAt} end`;
-  const afterDid = sql`case when ${relisting} then ${FIRST.id} else ${row.afterDid} end`;
+  const afterAt = sql`case when ${relisting} then ${BEFORE_FIRST_DUE.at} else ${row.afterAt} end`;
+  const afterDid = sql`case when ${relisting} then ${BEFORE_FIRST_DUE.id} else ${row.afterDid} end`;
   return db
     .insert(restatements)
     .values(row)
@@ -38,18 +38,21 @@ export const beginRestatement = (db: Database, row: RestatementRow, forget: bool
  * Runs before the statement that ends an account's unfinished suspension. Lists every agent of the account's principals again, because it is unknown
  * which of them readers have seen suspended (DIR-15); restatements that run start again with the first agent.
  */
-export const relistUnreached = (db: Database, platformId: string, startedAt: number): Statement =>
-  relistAll(
+export const relistAccount = (db: Database, platformId: string, startedAt: number): Statement =>
+  insertRelistings(
     db,
-    sql`select principal_id, ${startedAt}, ${FIRST.at}, ${FIRST.id}, null, 1 from (${allOf(platformId)})
+    sql`select principal_id, ${startedAt}, ${BEFORE_FIRST_DUE.at}, ${BEFORE_FIRST_DUE.id}, null, 1 from (${allPrincipalIds(platformId)})
       where exists (select 1 from cascades where subject_id = ${platformId} and "trigger" = 'principal_stops')`,
   );
 
 /** Lists all agents of one principal again, whatever has stopped it. */
-export const relist = (db: Database, principalId: string, startedAt: number): Statement =>
-  relistAll(db, sql`select ${principalId}, ${startedAt}, ${FIRST.at}, ${FIRST.id}, null, 1 from (select 1) where true`);
+export const relistPrincipal = (db: Database, principalId: string, startedAt: number): Statement =>
+  insertRelistings(
+    db,
+    sql`select ${principalId}, ${startedAt}, ${BEFORE_FIRST_DUE.at}, ${BEFORE_FIRST_DUE.id}, null, 1 from (select 1) where true`,
+  );
 
-const relistAll = (db: Database, rows: SQL): Statement =>
+const insertRelistings = (db: Database, rows: SQL): Statement =>
   db
     .insert(restatements)
     .select(rows)
@@ -57,8 +60,8 @@ const relistAll = (db: Database, rows: SQL): Statement =>
       target: restatements.principalId,
       set: {
         startedAt: sql`max(excluded.started_at, ${restatements.startedAt} + 1)`,
-        afterAt: FIRST.at,
-        afterDid: FIRST.id,
+        afterAt: BEFORE_FIRST_DUE.at,
+        afterDid: BEFORE_FIRST_DUE.id,
         relisting: true,
       },
     });
@@ -68,15 +71,15 @@ export const beginReactivations = (db: Database, principalIds: SQL, actor: Actor
   db
     .insert(restatements)
     .select(
-      sql`select principal_id, ${startedAt}, ${FIRST.at}, ${FIRST.id}, ${JSON.stringify(actor)}, 0 from principals
+      sql`select principal_id, ${startedAt}, ${BEFORE_FIRST_DUE.at}, ${BEFORE_FIRST_DUE.id}, ${JSON.stringify(actor)}, 0 from principals
         where principal_id in (${principalIds}) and status = 'ACTIVE'`,
     )
     .onConflictDoUpdate({
       target: restatements.principalId,
       set: {
         startedAt: sql`max(excluded.started_at, ${restatements.startedAt} + 1)`,
-        afterAt: FIRST.at,
-        afterDid: FIRST.id,
+        afterAt: BEFORE_FIRST_DUE.at,
+        afterDid: BEFORE_FIRST_DUE.id,
         returning: sql`excluded."returning"`,
       },
     });
@@ -101,13 +104,16 @@ export const dropRestatement = (db: Database, principalId: string): Statement =>
 
 /** Moves a restatement past a slice. Aborts the batch if the row changed since it was read. */
 export const moveRestatement = (db: Database, before: RestatementRow, after: Due): Statement[] =>
-  mustChange(db, db.update(restatements).set({ afterAt: after.at, afterDid: after.id }).where(asRead(before)));
+  mustChange(
+    db,
+    db.update(restatements).set({ afterAt: after.at, afterDid: after.id }).where(isRestatementAsRead(before)),
+  );
 
 /** Aborts the batch if the row changed since it was read. */
 export const endRestatement = (db: Database, before: RestatementRow): Statement[] =>
-  mustChange(db, db.delete(restatements).where(asRead(before)));
+  mustChange(db, db.delete(restatements).where(isRestatementAsRead(before)));
 
-const asRead = ({ principalId, startedAt, afterAt, afterDid }: RestatementRow) =>
+const isRestatementAsRead = ({ principalId, startedAt, afterAt, afterDid }: RestatementRow) =>
   and(
     eq(restatements.principalId, principalId),
     eq(restatements.startedAt, startedAt),

@@ -16,14 +16,18 @@ import type { ReadResults, Statement } from "../db/batch.ts";
 import { recordOperatorEntry } from "../journal/operator-log.ts";
 import type { RevocationView } from "../principals/responses.ts";
 import type { Revocation } from "../principals/schema.ts";
-import { type Attestation, backedBy, findRevocation, markRevoked } from "../principals/store.ts";
+import { type AttestationKey, findRevocation, isBackedBy, markRevoked } from "../principals/store.ts";
 import { useCredential } from "../verifiers/store.ts";
 import { groupReads, moveGroup } from "./group.ts";
 
 const TRIGGER = "principal_stops";
 
 /** The Verifier's credential is for this attestation alone. */
-export async function revokeOwn(call: VerifierCall, attestationId: string, input: Revocation): Promise<RevocationView> {
+export async function revokeByVerifier(
+  call: VerifierCall,
+  attestationId: string,
+  input: Revocation,
+): Promise<RevocationView> {
   const { db, verifierId } = call;
   const attestation = { verifierId, attestationId };
   const { caller, ...found } = await call.read(revocationReads(call.deps, attestation));
@@ -37,7 +41,7 @@ export async function revokeOwn(call: VerifierCall, attestationId: string, input
 }
 
 /** An operator has to name the Verifier. */
-export async function revokeAnyones(call: OperatorCall, attestationId: string, input: Revocation) {
+export async function revokeByOperator(call: OperatorCall, attestationId: string, input: Revocation) {
   const { db, deps, actor } = call;
   const { verifier_id: verifierId, reason = null } = input;
   if (verifierId === undefined) {
@@ -77,14 +81,14 @@ export function precheckRevocation(
 }
 
 /** The first principals that the attestation backs, and the first slice of their agents. */
-const revocationReads = (deps: Deps, attestation: Attestation) => ({
+const revocationReads = (deps: Deps, attestation: AttestationKey) => ({
   revocation: findRevocation(deps.db, attestation),
-  ...groupReads(deps, backedBy(attestation), TRIGGER),
+  ...groupReads(deps, isBackedBy(attestation), TRIGGER),
 });
 type Found = ReadResults<ReturnType<typeof revocationReads>>;
 
 type Revoking = {
-  readonly attestation: Attestation;
+  readonly attestation: AttestationKey;
   readonly reason: string | null;
   readonly actor: Actor;
   /** Extra statements. `always`: also if it was already revoked. */
@@ -107,7 +111,7 @@ async function revoke(
     return view;
   }
   const act = {
-    where: backedBy(attestation),
+    where: isBackedBy(attestation),
     set: { attestationStop: "attestation_revoked" },
     action: "principal.attestation_revoked",
     cause: { trigger: TRIGGER, reason: "attestation", actor },
@@ -119,7 +123,7 @@ async function revoke(
   return view;
 }
 
-const toRevocationView = ({ attestationId, verifierId }: Attestation, revokedAt: number): RevocationView => ({
+const toRevocationView = ({ attestationId, verifierId }: AttestationKey, revokedAt: number): RevocationView => ({
   attestation_id: attestationId,
   verifier_id: verifierId,
   status: "revoked",

@@ -2,7 +2,7 @@
 import { precheckCustomer } from "../customers/read.ts";
 import { customerParams } from "../customers/schema.ts";
 import { route } from "../http/route.ts";
-import { validFields } from "../http/schemas.ts";
+import { pickValidFields } from "../http/schemas.ts";
 import { precheckOwnPrincipal } from "../principals/read.ts";
 import {
   attestationParams,
@@ -18,10 +18,10 @@ import { getAttestations, precheckRecording, recordAttestation } from "./attesta
 import { reactivateCustomer, suspendCustomer } from "./customer.ts";
 import { patchPrincipal, precheckPatch } from "./patch.ts";
 import { closePrincipal, reactivatePrincipal, suspendPrincipal } from "./principal.ts";
-import { precheckRevocation, revokeAnyones, revokeOwn } from "./revoke.ts";
+import { precheckRevocation, revokeByOperator, revokeByVerifier } from "./revoke.ts";
 import { customerStandingInput, principalStandingInput, reactivationInput } from "./schema.ts";
 
-const standing = {
+const principalAct = {
   method: "post",
   surfaces: ["management"],
   params: principalParams,
@@ -49,7 +49,8 @@ export const principalStandingRoutes = [
     ],
     fieldErrors: ["invalid_field"],
     handle: (call, { params, body }) => patchPrincipal(call, params.principal_id, body),
-    precheck: (call, { params, body }) => precheckPatch(call, params.principal_id, validFields(principalPatch, body)),
+    precheck: (call, { params, body }) =>
+      precheckPatch(call, params.principal_id, pickValidFields(principalPatch, body)),
   }),
   route({
     method: "post",
@@ -63,10 +64,10 @@ export const principalStandingRoutes = [
     errors: ["not_found"],
     handle: (call, { params, body }) =>
       call.surface === "verifier"
-        ? revokeOwn(call, params.attestation_id, body)
-        : revokeAnyones(call, params.attestation_id, body),
+        ? revokeByVerifier(call, params.attestation_id, body)
+        : revokeByOperator(call, params.attestation_id, body),
     precheck: (call, { params, body }) =>
-      precheckRevocation(call, params.attestation_id, validFields(revocation, body)),
+      precheckRevocation(call, params.attestation_id, pickValidFields(revocation, body)),
   }),
   route({
     method: "post",
@@ -94,7 +95,7 @@ export const principalStandingRoutes = [
     precheck: (call, { params }) => precheckOwnPrincipal(call, params.principal_id),
   }),
   route({
-    ...standing,
+    ...principalAct,
     path: "/v1/principals/{principal_id}/suspend",
     operationId: "suspendPrincipal",
     errors: ["not_found", "invalid_status", "tenant_principal_field_locked"],
@@ -103,7 +104,7 @@ export const principalStandingRoutes = [
     precheck: (call, { params }) => precheckOwnPrincipal(call, params.principal_id),
   }),
   route({
-    ...standing,
+    ...principalAct,
     path: "/v1/principals/{principal_id}/reactivate",
     operationId: "reactivatePrincipal",
     body: reactivationInput,
@@ -112,7 +113,7 @@ export const principalStandingRoutes = [
     precheck: (call, { params }) => precheckOwnPrincipal(call, params.principal_id),
   }),
   route({
-    ...standing,
+    ...principalAct,
     path: "/v1/principals/{principal_id}/close",
     operationId: "closePrincipal",
     errors: ["not_found", "invalid_status", "close_blocked_open_disputes", "tenant_principal_field_locked"],
@@ -122,7 +123,7 @@ export const principalStandingRoutes = [
   }),
 ];
 
-const customerStanding = {
+const customerAct = {
   method: "post",
   surfaces: ["management"],
   params: customerParams,
@@ -134,7 +135,7 @@ const customerStanding = {
 
 export const customerStandingRoutes = [
   route({
-    ...customerStanding,
+    ...customerAct,
     path: "/v1/customers/{customer_id}/suspend",
     operationId: "suspendCustomer",
     whenUsedUp: true,
@@ -142,7 +143,7 @@ export const customerStandingRoutes = [
     precheck: (call, { params }) => precheckCustomer(call, params.customer_id),
   }),
   route({
-    ...customerStanding,
+    ...customerAct,
     path: "/v1/customers/{customer_id}/reactivate",
     operationId: "reactivateCustomer",
     body: reactivationInput,

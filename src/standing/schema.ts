@@ -25,4 +25,4 @@ export const reactivation = z
   .object({ agents_reactivated: count, agents_left: agentsLeft, more: z.boolean() })
   .register(z.globalRegistry, { id: "Reactivation" });
 export type Reactivation = z.infer<typeof reactivation>;
-export const reactivated = { reactivation: reactivation.optional() };
+export const REACTIVATION_MEMBER = { reactivation: reactivation.optional() };

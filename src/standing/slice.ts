@@ -2,10 +2,10 @@
 // and an event; an agent also gets its values in status lists and its directory record.
 
 import { type AgentTrigger, agentMachine } from "../agents/states.ts";
-import { reportOf } from "../agents/status.ts";
-import { moveAgents, passOnAgents, type Stretch } from "../agents/store.ts";
+import { toStatusRecords } from "../agents/status.ts";
+import { moveAgents, replaceSuspensionReason, type Stretch } from "../agents/store.ts";
 import { toAgentView } from "../agents/views.ts";
-import { whileGivenBack } from "../agents/while-store.ts";
+import { whileSuspendedWithAccount } from "../agents/while-store.ts";
 import type { Deps } from "../context.ts";
 import { type Move, move, statesMovedBy } from "../core/machine.ts";
 import type { Actor, AgentStatus, Environment } from "../core/vocabulary.ts";
@@ -18,7 +18,7 @@ import type { AgentWithPrincipal } from "../identity/store.ts";
 import { recordActivities } from "../journal/activity.ts";
 import { recordEvents } from "../journal/events.ts";
 import { recordDirectoryChanges } from "../journal/feed.ts";
-import { NOTED, noteLast } from "../journal/last-number-store.ts";
+import { LAST_NUMBERS, recordLastNumbers } from "../journal/last-number-store.ts";
 import type { WithReports } from "../principals/group-store.ts";
 import { effectivePrincipalStatus, stopReasonOf } from "../principals/standing.ts";
 import { principalMachine } from "../principals/states.ts";
@@ -49,7 +49,7 @@ export type Slice = {
   readonly ahead: number;
 };
 
-export const isLast = (deps: Deps, { agents, principals }: Slice): boolean =>
+export const isLastSlice = (deps: Deps, { agents, principals }: Slice): boolean =>
   agents.length < sliceSize(deps) && principals.length < sliceSize(deps);
 
 /** An agent before and after its move. */
@@ -61,17 +61,17 @@ export function sliceStatements(deps: Deps, cause: Cause, slice: Slice, now: num
   const returning = cause.trigger === "account_returns";
   const held = ({ agent, principal }: OwningAgent): boolean =>
     returning && effectivePrincipalStatus(principal, ruling(agent.environment)) !== "ACTIVE";
-  const moved = slice.agents.filter((one) => !held(one)).map((one) => movedBy(cause, one, now));
+  const moved = slice.agents.filter((one) => !held(one)).map((one) => moveAgent(cause, one, now));
   const groups = Map.groupBy(moved, ({ move: { to } }) => to);
   return [
     // Also if no agent is left, so that an agent that became active after the reading aborts the batch.
     ...(slice.stretch ? moveStretch(db, cause, slice.stretch, moved, now) : []),
     ...[...groups].flatMap(([to, each]) => [
-      ...(slice.stretch ? [] : moveNamed(db, to, cause, each, now)),
-      ...moveStatements(db, to, cause, each, now, slice.stretch ? noteOf(db, each) : UNNOTED),
+      ...(slice.stretch ? [] : moveNamedAgents(db, to, cause, each, now)),
+      ...moveStatements(db, to, cause, each, now, slice.stretch ? noteLastNumbers(db, each) : UNNOTED),
     ]),
     ...recordEvents(db, now, "agent.status_changed", viewsOf(deps, moved, ruling)),
-    ...passOn(db, slice.agents.filter(held), ruling, now),
+    ...changeReasons(db, slice.agents.filter(held), ruling, now),
     // The principals close after their agents.
     ...(slice.agents.length < sliceSize(deps) ? closeStatements(db, cause.actor, slice.principals, now) : []),
   ];
@@ -79,7 +79,7 @@ export function sliceStatements(deps: Deps, cause: Cause, slice: Slice, now: num
 
 // ---- Agents --------------------------------------------------------------------------------------------------------------
 
-function movedBy(cause: Cause, before: OwningAgent, now: number): Moved {
+function moveAgent(cause: Cause, before: OwningAgent, now: number): Moved {
   const { agent } = before;
   const moved = move(agentMachine, agent.status, triggerOf(cause.trigger, agent));
   const suspendedFrom = moved.to === "SUSPENDED" ? moved.from : null;
@@ -104,28 +104,34 @@ function moveStretch(db: Database, cause: Cause, stretch: Stretch, moved: readon
   const [first] = from;
   if (!first) return [];
   const { to } = move(agentMachine, first, trigger);
-  return moveAgents(db, moved.map(asRead), stretch, { from, to, set: columnsOf(to, cause, now) });
+  return moveAgents(db, moved.map(rowAsRead), stretch, { from, to, set: columnsOf(to, cause, now) });
 }
 
-const asRead = ({ before }: Moved): AgentRow => before.agent;
+const rowAsRead = ({ before }: Moved): AgentRow => before.agent;
 
-function moveNamed(db: Database, to: AgentStatus, cause: Cause, moved: readonly Moved[], now: number): Statement[] {
+function moveNamedAgents(
+  db: Database,
+  to: AgentStatus,
+  cause: Cause,
+  moved: readonly Moved[],
+  now: number,
+): Statement[] {
   const from = [...new Set(moved.map(({ move: status }) => status.from))];
-  const also = cause.trigger === "account_returns" ? whileGivenBack(now) : undefined;
-  return moveAgents(db, moved.map(asRead), null, { from, to, set: columnsOf(to, cause, now), also });
+  const also = cause.trigger === "account_returns" ? whileSuspendedWithAccount(now) : undefined;
+  return moveAgents(db, moved.map(rowAsRead), null, { from, to, set: columnsOf(to, cause, now), also });
 }
 
 /** The statement that notes the last sequence numbers, and the references to them. */
-type Note = { readonly statements: readonly Statement[]; readonly noted?: typeof NOTED };
+type Note = { readonly statements: readonly Statement[]; readonly noted?: typeof LAST_NUMBERS };
 const UNNOTED: Note = { statements: [] };
 
 /** With fewer agents of one platform, the note costs more than it saves. */
 const NOTED_FROM = 3;
-function noteOf(db: Database, moved: readonly Moved[]): Note {
+function noteLastNumbers(db: Database, moved: readonly Moved[]): Note {
   const [first] = moved;
   if (!first || moved.length < NOTED_FROM) return UNNOTED;
   const environments = new Set(moved.map(({ agent }) => agent.environment));
-  return { statements: [noteLast(db, first.agent.platformId, environments)], noted: NOTED };
+  return { statements: [recordLastNumbers(db, first.agent.platformId, environments)], noted: LAST_NUMBERS };
 }
 
 /** Builds the statements for agents that get one status, except those of their rows and events. */
@@ -137,7 +143,7 @@ function moveStatements(
   now: number,
   { statements, noted }: Note,
 ): Statement[] {
-  const { action, listing } = reportOf(to);
+  const { action, listing } = toStatusRecords(to);
   return [
     ...statements,
     ...moved.flatMap(({ agent }) => listCertificates(db, agent, to)),
@@ -172,10 +178,10 @@ const viewsOf = ({ config }: Deps, moved: readonly Moved[], ruling: Ruling) =>
  * An agent whose principal was stopped for another reason meanwhile stays SUSPENDED for that reason. Its status does not change, so nothing reports
  * it.
  */
-function passOn(db: Database, held: readonly OwningAgent[], ruling: Ruling, now: number): Statement[] {
+function changeReasons(db: Database, held: readonly OwningAgent[], ruling: Ruling, now: number): Statement[] {
   const reasonOf = ({ agent, principal }: OwningAgent) => stopReasonOf(principal, ruling(agent.environment));
   return [...Map.groupBy(held, reasonOf)].flatMap(([suspensionReason, each]) =>
-    passOnAgents(
+    replaceSuspensionReason(
       db,
       each.map(({ agent }) => agent),
       { suspensionReason, updatedAt: now },

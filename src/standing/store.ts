@@ -1,6 +1,6 @@
 // Store of unfinished cascades.
 import { and, asc, eq, isNotNull, isNull, notInArray, type SQL, sql } from "drizzle-orm";
-import { type Due, FIRST } from "../core/due.ts";
+import { BEFORE_FIRST_DUE, type Due } from "../core/due.ts";
 import type { ActivityAction } from "../core/vocabulary.ts";
 import {
   type Condition,
@@ -13,7 +13,7 @@ import {
   type Statement,
 } from "../db/batch.ts";
 import { type CascadeRow, cascades, principals } from "../db/tables/principals.ts";
-import { endedUnrecorded, type GroupMove, movable, statusAfter } from "../principals/group-store.ts";
+import { endUnrecordedSql, type GroupMove, isMovable, statusAfter } from "../principals/group-store.ts";
 
 /** An id, or an expression of the trip that finds it. */
 export type SubjectId = string | SQL<string>;
@@ -34,10 +34,10 @@ export const findCascades = (db: Database, after: Due, limit: number): Read<Due[
   );
 
 /** A cascade at its beginning. */
-export type Begun = Omit<CascadeRow, "subjectId" | "report" | "afterAt" | "afterDid">;
+export type BegunCascade = Omit<CascadeRow, "subjectId" | "report" | "afterAt" | "afterDid">;
 
 /** Stores the cascade of a principal, which continues after an agent. It replaces an earlier one. */
-export const beginCascade = (db: Database, subjectId: string, begun: Begun, { at, id }: Due): Statement => {
+export const beginCascade = (db: Database, subjectId: string, begun: BegunCascade, { at, id }: Due): Statement => {
   const row: CascadeRow = { ...begun, subjectId, report: null, afterAt: at, afterDid: id };
   return db.insert(cascades).values(row).onConflictDoUpdate({ target: cascades.subjectId, set: row });
 };
@@ -49,13 +49,13 @@ export type Place = SQL;
  * The position at which the cascade of a principal continues, for `isBehind` of the agents' store. The DID is a text expression, because SQLite does
  * not search by a column of this affinity: with many agents of one creation time each slice would read all finished ones.
  */
-export const positionOf = (principalId: string): Place =>
+export const cascadePosition = (principalId: string): Place =>
   sql`(select after_at, after_did || ' ' from cascades where subject_id = ${principalId})`;
 
-const some = (left: readonly Condition[]) => sql`(${sql.join([...left], sql` or `)})`;
+const anyOf = (left: readonly Condition[]) => sql`(${sql.join([...left], sql` or `)})`;
 
 /** Ids as rows. SQLite counts the rows of a list as read, but not a single id. */
-function rowsOf(ids: readonly string[]): { readonly id: SQL<string>; readonly from: SQL; readonly within: SQL } {
+function toIdRows(ids: readonly string[]): { readonly id: SQL<string>; readonly from: SQL; readonly within: SQL } {
   if (ids.length === 1) return { id: sql`${ids[0]}`, from: sql`(select 1)`, within: sql`subject_id = ${ids[0]}` };
   const from = sql`json_each(${JSON.stringify(ids)})`;
   return { id: sql`value`, from, within: sql`subject_id in (select value from ${from})` };
@@ -68,20 +68,20 @@ function rowsOf(ids: readonly string[]): { readonly id: SQL<string>; readonly fr
 export const beginCascades = (
   db: Database,
   subjectIds: readonly string[],
-  { trigger, reason, actorType, actorId, startedAt }: Begun,
+  { trigger, reason, actorType, actorId, startedAt }: BegunCascade,
   leftOf: (subjectId: SQL<string>) => readonly Condition[],
 ): Statement[] => {
-  const { id, from, within } = rowsOf(subjectIds);
+  const { id, from, within } = toIdRows(subjectIds);
   return [
     db.delete(cascades).where(within),
     db.insert(cascades).select(
       sql`select ${id}, ${trigger}, ${reason}, ${actorType}, ${actorId}, ${startedAt}, null,
-            ${FIRST.at}, ${FIRST.id} from ${from} where ${some(leftOf(id))}`,
+            ${BEFORE_FIRST_DUE.at}, ${BEFORE_FIRST_DUE.id} from ${from} where ${anyOf(leftOf(id))}`,
     ),
   ];
 };
 
-const same = ({ subjectId, trigger, startedAt, report, afterAt, afterDid }: CascadeRow) =>
+const isCascadeAsRead = ({ subjectId, trigger, startedAt, report, afterAt, afterDid }: CascadeRow) =>
   and(
     eq(cascades.subjectId, subjectId),
     eq(cascades.trigger, trigger),
@@ -93,18 +93,18 @@ const same = ({ subjectId, trigger, startedAt, report, afterAt, afterDid }: Casc
 
 /** Aborts the batch if another cascade has replaced this one, or another run has written its slice or its report. */
 export const guardCascade = (db: Database, row: CascadeRow): Statement =>
-  guard(db, sql`exists (select 1 from cascades where ${same(row)})`);
+  guard(db, sql`exists (select 1 from cascades where ${isCascadeAsRead(row)})`);
 
 /** Aborts the batch while something is left. */
-export const refuseLeft = (db: Database, left: readonly Condition[]): Statement => guard(db, sql`not ${some(left)}`);
+export const refuseLeft = (db: Database, left: readonly Condition[]): Statement => guard(db, sql`not ${anyOf(left)}`);
 
 /** Moves the cascade of a principal past a slice. Aborts the batch like `guardCascade`. */
 export const advanceCascade = (db: Database, row: CascadeRow, { at, id }: Due): Statement[] =>
-  mustChange(db, db.update(cascades).set({ afterAt: at, afterDid: id }).where(same(row)));
+  mustChange(db, db.update(cascades).set({ afterAt: at, afterDid: id }).where(isCascadeAsRead(row)));
 
 /** Ends a cascade. Aborts the batch like `guardCascade`. */
 export const endCascade = (db: Database, row: CascadeRow): Statement[] =>
-  mustChange(db, db.delete(cascades).where(same(row)));
+  mustChange(db, db.delete(cascades).where(isCascadeAsRead(row)));
 
 // ---- Reports of principals -------------------------------------------------------------------------------------------------
 
@@ -128,10 +128,10 @@ export const clearReports = (db: Database, rows: readonly Pick<CascadeRow, "subj
 };
 
 /** An end of an attestation that no job has recorded: its report, and the cause of the agents that it suspends. */
-export type Ending = { readonly action: ActivityAction; readonly begun: Begun };
+export type Ending = { readonly action: ActivityAction; readonly begun: BegunCascade };
 const ENDING = sql`json_object('status', json_object('from', 'ACTIVE', 'to', 'ATTESTATION_EXPIRED'))`;
 
-const reportOf = (action: ActivityAction, { actorType, actorId, startedAt }: Begun, changes: SQL): SQL =>
+const reportOf = (action: ActivityAction, { actorType, actorId, startedAt }: BegunCascade, changes: SQL): SQL =>
   sql`json_object('action', ${action}, 'actor', json_object('type', ${actorType}, 'id', ${actorId}),
     'at', ${startedAt}, 'changes', ${changes})`;
 
@@ -139,15 +139,15 @@ const reportOf = (action: ActivityAction, { actorType, actorId, startedAt }: Beg
  * Runs before the change, and stores the reports of all principals of the group except those that the batch itself reports. A running cascade keeps
  * its earlier reports, and a running stop keeps its cause. An unrecorded end is reported first.
  */
-export const keepReports = (
+export const storeReports = (
   db: Database,
   { action, ...move }: GroupMove & { readonly action: ActivityAction },
-  begun: Begun,
+  begun: BegunCascade,
   end: Ending | null,
   reported: readonly string[],
 ): Statement => {
   const { trigger, startedAt } = begun;
-  const ended = end ? endedUnrecorded(startedAt) : sql`false`;
+  const ended = end ? endUnrecordedSql(startedAt) : sql`false`;
   const own = reportOf(action, begun, changesOf(move, ended, startedAt));
   const report = end
     ? sql`case when ${ended} then json_array(${reportOf(end.action, end.begun, ENDING)}, ${own}) else json_array(${own}) end`
@@ -161,7 +161,7 @@ export const keepReports = (
     .insert(cascades)
     .select(
       sql`select ${principals.principalId}, ${trigger}, ${taker("reason")}, ${taker("actorType")}, ${taker("actorId")}, ${startedAt}, ${report},
-        ${FIRST.at}, ${FIRST.id} from ${principals} where ${and(movable(move.where), notInArray(principals.principalId, [...reported]))}`,
+        ${BEFORE_FIRST_DUE.at}, ${BEFORE_FIRST_DUE.id} from ${principals} where ${and(isMovable(move.where), notInArray(principals.principalId, [...reported]))}`,
     )
     .onConflictDoUpdate({
       target: cascades.subjectId,
@@ -172,8 +172,8 @@ export const keepReports = (
           reason: first("reason"),
           actorType: first("actor_type"),
           actorId: first("actor_id"),
-          afterAt: FIRST.at,
-          afterDid: FIRST.id,
+          afterAt: BEFORE_FIRST_DUE.at,
+          afterDid: BEFORE_FIRST_DUE.id,
         }),
         startedAt: sql`max(excluded.started_at, ${cascades.startedAt} + 1)`,
         report: sql`case when ${cascades.report} is null then excluded.report

@@ -5,25 +5,25 @@ import {
   findAccountAgentsIn,
   findAgentsIn,
   findAgentsOf,
-  findTakenAgents,
-  someAccountAgentIn,
-  someAgentIn,
-  someTakenAgent,
+  findAgentsSuspendedWithAccount,
+  hasAccountAgentIn,
+  hasAgentIn,
+  hasAgentSuspendedWithAccount,
 } from "../agents/slice-store.ts";
 import { agentMachine } from "../agents/states.ts";
 import type { Deps } from "../context.ts";
 import type { Due } from "../core/due.ts";
 import { statesMovedBy } from "../core/machine.ts";
 import type { AccountStop, AgentStatus, CascadeTrigger } from "../core/vocabulary.ts";
-import { type Condition, present, type ReadResults, readBatch } from "../db/batch.ts";
+import { type Condition, dropAbsentReads, type ReadResults, readBatch } from "../db/batch.ts";
 import { findClockOffset } from "../db/clock.ts";
 import type { CascadeRow, PrincipalRow } from "../db/tables/principals.ts";
 import type { Tenant } from "../db/tenant.ts";
-import { findPrincipalsIn, somePrincipalIn } from "../principals/group-store.ts";
+import { existsPrincipalIn, findPrincipalsIn } from "../principals/group-store.ts";
 import { principalMachine } from "../principals/states.ts";
 import { findPrincipalById } from "../principals/store.ts";
 import { type Slice, sliceSize } from "./slice.ts";
-import { findCascade, type Place, positionOf, type SubjectId } from "./store.ts";
+import { cascadePosition, findCascade, type Place, type SubjectId } from "./store.ts";
 
 /** A subject's stored cascade, and its next slice for an expected trigger; the slice is null if the subject is gone. */
 type Continuable = {
@@ -43,15 +43,15 @@ export const subjectOf = (subjectId: string): Subject => (subjectId.startsWith("
 
 // ---- A principal ---------------------------------------------------------------------------------------------------------
 
-const movedBy = (trigger: CascadeTrigger): AgentStatus[] => statesMovedBy(agentMachine, trigger);
+const statesMovedByTrigger = (trigger: CascadeTrigger): AgentStatus[] => statesMovedBy(agentMachine, trigger);
 
 /** The reads of a slice, besides the principal. `after`: the position at which its cascade continues. */
 export const stopReads = (deps: Deps, principalId: string, trigger: CascadeTrigger, after?: Place) =>
-  findAgentsIn(deps.db, principalId, movedBy(trigger), sliceSize(deps), after);
+  findAgentsIn(deps.db, principalId, statesMovedByTrigger(trigger), sliceSize(deps), after);
 
 /** Reads a slice of several principals, which a query of the same trip names. */
 export const stopReadsOf = (deps: Deps, principalIds: Condition, trigger: CascadeTrigger) =>
-  findAgentsOf(deps.db, principalIds, movedBy(trigger), sliceSize(deps));
+  findAgentsOf(deps.db, principalIds, statesMovedByTrigger(trigger), sliceSize(deps));
 
 export type FoundOfPrincipals = ReadResults<ReturnType<typeof stopReads>>;
 
@@ -68,12 +68,12 @@ export function sliceOfPrincipals(
     return principal ? [{ ...one, principal }] : [];
   });
   const [only] = owners;
-  const stretch = after && only ? { principalId: only.principalId, after, upTo: endOf(deps, found) } : null;
+  const stretch = after && only ? { principalId: only.principalId, after, upTo: sliceEndOf(deps, found) } : null;
   return { agents, stretch, principals: [], ahead: 0 };
 }
 
 /** The position of the last agent of a slice; null if no agent is left after it. */
-function endOf(deps: Deps, agents: FoundOfPrincipals["agents"]): Due | null {
+function sliceEndOf(deps: Deps, agents: FoundOfPrincipals["agents"]): Due | null {
   const last = agents.length < sliceSize(deps) ? undefined : agents.at(-1);
   return last ? { at: last.agent.createdAt, id: last.agent.did } : null;
 }
@@ -84,12 +84,12 @@ export const PRINCIPAL: Subject = {
     const { cascade, owner, ...found } = await readBatch(db, {
       cascade: findCascade(db, principalId),
       owner: findPrincipalById(db, principalId),
-      ...stopReads(deps, principalId, trigger, positionOf(principalId)),
+      ...stopReads(deps, principalId, trigger, cascadePosition(principalId)),
     });
     const after = cascade && { at: cascade.afterAt, id: cascade.afterDid };
     return { cascade, slice: owner && sliceOfPrincipals(deps, [owner], found, after), principal: owner };
   },
-  left: (principalId, trigger) => [someAgentIn(principalId, movedBy(trigger))],
+  left: (principalId, trigger) => [hasAgentIn(principalId, statesMovedByTrigger(trigger))],
 };
 
 // ---- An account ----------------------------------------------------------------------------------------------------------
@@ -110,9 +110,9 @@ export const accountReads = (deps: Deps, platformId: Tenant["platformId"], trigg
   const size = sliceSize(deps);
   return {
     ...(trigger === "account_returns"
-      ? findTakenAgents(db, platformId, size)
-      : findAccountAgentsIn(db, platformId, movedBy(trigger), size)),
-    ...present({
+      ? findAgentsSuspendedWithAccount(db, platformId, size)
+      : findAccountAgentsIn(db, platformId, statesMovedByTrigger(trigger), size)),
+    ...dropAbsentReads({
       principals: trigger === "principal_closes" ? findPrincipalsIn(db, platformId, ENDED, size) : null,
     }),
   };
@@ -133,10 +133,10 @@ export function sliceOfAccount(trigger: CascadeTrigger, found: FoundOfAccount): 
   };
 }
 
-const leftOfAccount = (platformId: SubjectId, trigger: CascadeTrigger): readonly Condition[] => {
-  if (trigger === "account_returns") return [someTakenAgent(platformId)];
-  const agents = someAccountAgentIn(platformId, movedBy(trigger));
-  return trigger === "principal_closes" ? [agents, somePrincipalIn(platformId, ENDED)] : [agents];
+const isLeftOfAccount = (platformId: SubjectId, trigger: CascadeTrigger): readonly Condition[] => {
+  if (trigger === "account_returns") return [hasAgentSuspendedWithAccount(platformId)];
+  const agents = hasAccountAgentIn(platformId, statesMovedByTrigger(trigger));
+  return trigger === "principal_closes" ? [agents, existsPrincipalIn(platformId, ENDED)] : [agents];
 };
 
 export const ACCOUNT: Subject = {
@@ -149,5 +149,5 @@ export const ACCOUNT: Subject = {
     });
     return { cascade, slice: sliceOfAccount(trigger, found), principal: null };
   },
-  left: leftOfAccount,
+  left: isLeftOfAccount,
 };

@@ -5,7 +5,15 @@ import type { Position } from "../core/page.ts";
 import type { TaskStatus } from "../core/vocabulary.ts";
 import { type AccountFilter, accountRanges } from "../db/account-ranges.ts";
 import { type Database, type Read, read } from "../db/batch.ts";
-import { BEYOND, bareColumns, below, type Found, foundOf, scanOf, whereFits } from "../db/pages.ts";
+import {
+  bareColumns,
+  type FoundRows,
+  fitsOrEndsScan,
+  IS_SCAN_END,
+  isBelow,
+  selectScan,
+  toFoundRows,
+} from "../db/pages.ts";
 import { type TaskRow, tasks, transactions } from "../db/tables/money.ts";
 import type { Tenant } from "../db/tenant.ts";
 
@@ -24,13 +32,13 @@ export type AccountTaskFilter = AccountFilter & {
 };
 
 const [AT, ID] = [sql`settled_at`, sql`transaction_id`];
-const settlement = bareColumns(transactions);
-const RANGED = {
-  transactionId: settlement.transactionId,
-  taskId: settlement.taskId,
-  environment: settlement.environment,
-  consumerPlatformId: settlement.consumerPlatformId,
-  settledAt: settlement.settledAt,
+const settlementColumns = bareColumns(transactions);
+const RANGE_COLUMNS = {
+  transactionId: settlementColumns.transactionId,
+  taskId: settlementColumns.taskId,
+  environment: settlementColumns.environment,
+  consumerPlatformId: settlementColumns.consumerPlatformId,
+  settledAt: settlementColumns.settledAt,
 };
 /** Only a sandbox clock can be moved. */
 const OFFSET = sql<number>`case when listed.environment = 'sandbox' then
@@ -43,28 +51,28 @@ export const listAccountTasks = (
   { status, since, until, ...whose }: AccountTaskFilter,
   now: number,
   page: { readonly limit: number; readonly after: Position | null },
-): Read<Found<ListedTask>> => {
+): Read<FoundRows<ListedTask>> => {
   const by = until === undefined ? undefined : until - 1;
-  const bounds = and(since === undefined ? undefined : sql`${AT} >= ${since}`, below(AT, ID, page.after, by));
+  const bounds = and(since === undefined ? undefined : sql`${AT} >= ${since}`, isBelow(AT, ID, page.after, by));
   const from = accountRanges(sql`transactions`, tenant, whose, bounds);
-  const scan = scanOf({ columns: RANGED, from, order: sql`settled_at desc, transaction_id desc` });
-  const fits = and(sql`t.task_id is not null`, status === undefined ? undefined : isShownAs(status, now));
+  const scan = selectScan({ columns: RANGE_COLUMNS, from, order: sql`settled_at desc, transaction_id desc` });
+  const fits = and(sql`t.task_id is not null`, status === undefined ? undefined : hasEffectiveStatus(status, now));
   const rows = db
     .select({
       ...bareColumns(tasks, "t"),
-      beyond: BEYOND,
+      beyond: IS_SCAN_END,
       settledAt: sql<number>`listed.settled_at`.as("listed_at"),
       settlementId: sql<string>`listed.transaction_id`.as("listed_id"),
       clockOffsetMs: OFFSET.as("clock_offset_ms"),
     })
     .from(sql`${scan} left join tasks t on t.task_id = listed.task_id`)
-    .where(whereFits(fits ?? sql`true`))
+    .where(fitsOrEndsScan(fits ?? sql`true`))
     .limit(page.limit + 1);
-  return read(rows, foundOf);
+  return read(rows, toFoundRows);
 };
 
 /** Selects tasks by effective status: an open task past its window counts as auto-confirmed, whether or not a job has recorded it (TSK-3). */
-function isShownAs(status: TaskStatus, now: number): SQL {
+function hasEffectiveStatus(status: TaskStatus, now: number): SQL {
   const over = sql`t.confirm_by <= ${now} + ${OFFSET}`;
   if (status === "open") return sql`(t.status = 'open' and not (${over}))`;
   if (status === "auto_confirmed") return sql`(t.status = 'auto_confirmed' or (t.status = 'open' and ${over}))`;

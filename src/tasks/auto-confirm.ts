@@ -2,10 +2,10 @@
 import { addChangedRows, createChangedRows } from "../agents/rated-rows.ts";
 import { commitAll } from "../commit.ts";
 import type { Deps } from "../context.ts";
-import { FIRST } from "../core/due.ts";
+import { BEFORE_FIRST_DUE } from "../core/due.ts";
 import { move } from "../core/machine.ts";
 import { readBatch, type Statement } from "../db/batch.ts";
-import type { EachJob, SetRecorded } from "../jobs/job.ts";
+import type { EachJob, SetResult } from "../jobs/job.ts";
 import { retryUnderLocks } from "../objects/locks.ts";
 import { type Closed, type ClosingFacts, closeTask, closingReads } from "./close.ts";
 import { applyChanges, readClosingFacts } from "./close-several.ts";
@@ -13,7 +13,7 @@ import { taskMachine } from "./states.ts";
 import { findDueTasks } from "./store.ts";
 
 /** Closes the task at the end of its window, however late this is recorded. */
-export const autoConfirmed = (deps: Deps, facts: ClosingFacts, now: number): Statement[] =>
+export const closeAtWindowEnd = (deps: Deps, facts: ClosingFacts, now: number): Statement[] =>
   closeUnanswered(deps, facts, now).statements;
 
 function closeUnanswered(deps: Deps, facts: ClosingFacts, now: number): Closed {
@@ -29,7 +29,9 @@ export const autoConfirmTasks: EachJob = {
   name: "auto_confirm_tasks",
   part: 10,
   find: async (deps, after, limit) => {
-    const { due } = await readBatch(deps.db, { due: findDueTasks(deps.db, deps.clock.now(), after ?? FIRST, limit) });
+    const { due } = await readBatch(deps.db, {
+      due: findDueTasks(deps.db, deps.clock.now(), after ?? BEFORE_FIRST_DUE, limit),
+    });
     return due;
   },
   record: autoConfirmOne,
@@ -41,7 +43,7 @@ const isDue = ({ task }: ClosingFacts, now: number): boolean =>
   task !== null && task.task.status === "open" && now + task.clockOffsetMs >= task.task.confirmBy;
 
 /** Records the tasks in one batch. A task that changes an escrow's state is recorded alone, because it has more consequences. */
-async function autoConfirmSet(deps: Deps, taskIds: readonly string[]): Promise<SetRecorded> {
+async function autoConfirmSet(deps: Deps, taskIds: readonly string[]): Promise<SetResult> {
   const { db, clock } = deps;
   const read = await readClosingFacts(db, taskIds);
   const rows = createChangedRows();
@@ -70,7 +72,7 @@ async function autoConfirmOne(deps: Deps, taskId: string): Promise<boolean> {
     const now = deps.clock.now();
     if (!facts.task || !isDue(facts, now)) return false;
     touches([facts.task.task.providerDid, facts.task.task.consumerDid]);
-    await commitAll(deps, autoConfirmed(deps, facts, now + facts.task.clockOffsetMs));
+    await commitAll(deps, closeAtWindowEnd(deps, facts, now + facts.task.clockOffsetMs));
     return true;
   });
 }

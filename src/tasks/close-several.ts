@@ -6,9 +6,9 @@ import type { EscrowRow } from "../db/tables/money.ts";
 import { findEscrowsIn, findMarketsIn, findPublicAgents } from "../identity/store.ts";
 import { findCounterpartiesIn, findHeaviestIn } from "../ratings/store.ts";
 import type { ClosingFacts } from "./close.ts";
-import { findTasks, ratedPairsIn, type TaskOfTwoClocks, underWhom } from "./store.ts";
+import { findTasks, pickCounterpartyPrincipals, ratedPairsIn, type TaskOfTwoClocks } from "./store.ts";
 
-const readsOf = compileReads((db, taskIds) => {
+const buildReadsOfSeveral = compileReads((db, taskIds) => {
   const [sold, bought] = [ratedPairsIn(taskIds, "provider"), ratedPairsIn(taskIds, "consumer")];
   return {
     tasks: findTasks(db, taskIds),
@@ -28,13 +28,13 @@ export async function readClosingFacts(
   db: Database,
   taskIds: readonly string[],
 ): Promise<ReadonlyMap<string, ClosingFacts>> {
-  const found = await readBatch(db, readsOf(db, JSON.stringify(taskIds)));
-  return new Map(found.tasks.map((task) => [task.task.taskId, factsOf(found, task)]));
+  const found = await readBatch(db, buildReadsOfSeveral(db, JSON.stringify(taskIds)));
+  return new Map(found.tasks.map((task) => [task.task.taskId, pickFacts(found, task)]));
 }
 
-function factsOf(found: ReadResults<ReturnType<typeof readsOf>>, task: TaskOfTwoClocks): ClosingFacts {
+function pickFacts(found: ReadResults<ReturnType<typeof buildReadsOfSeveral>>, task: TaskOfTwoClocks): ClosingFacts {
   const { providerDid, consumerDid, environment } = task.task;
-  const under = underWhom(task.task);
+  const under = pickCounterpartyPrincipals(task.task);
   const isSellers = (row: Pick<EscrowRow, "did" | "environment">) =>
     row.did === providerDid && row.environment === environment;
   const sold = { heaviest: found.providersHeaviest, counterparties: found.providersCounterparties };
@@ -58,7 +58,7 @@ function factsOf(found: ReadResults<ReturnType<typeof readsOf>>, task: TaskOfTwo
 export function applyChanges(facts: ClosingFacts, rows: ChangedRows): ClosingFacts {
   const { task, provider, consumer } = facts;
   if (!task || !provider || !consumer) return facts;
-  const under = underWhom(task.task);
+  const under = pickCounterpartyPrincipals(task.task);
   const sold = {
     ...provider,
     escrows: facts.escrows,

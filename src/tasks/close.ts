@@ -1,24 +1,32 @@
 // Closes a task: the task, both agents' ratings and the events change together or not at all (TSK-5).
 import { type RatedSource, rateAgent } from "../agents/rate.ts";
-import { networkNamed } from "../chain/networks.ts";
+import { requireNetwork } from "../chain/networks.ts";
 import type { Deps } from "../context.ts";
 import { toIso } from "../core/clock.ts";
 import type { Move } from "../core/machine.ts";
 import type { TaskOutcome, TaskStatus } from "../core/vocabulary.ts";
 import type { Database, ReadResults, Statement } from "../db/batch.ts";
-import { apartOf } from "../db/clock.ts";
+import { clockDifference } from "../db/clock.ts";
 import { compileReads } from "../db/compiled.ts";
 import type { TaskRow, TransactionRow } from "../db/tables/money.ts";
 import { findEscrowsOf, findMarketsOf, findPublicAgent } from "../identity/store.ts";
 import { recordEventForParties } from "../journal/events.ts";
 import { ratingMethod } from "../ratings/method.ts";
-import { type ClosedTask, type Signal, taskSignals } from "../ratings/rating.ts";
+import { type ClosedTask, type Signal, toTaskSignals } from "../ratings/rating.ts";
 import { findCounterpartyOf, findHeaviestOf } from "../ratings/store.ts";
 import type { ConfirmationView } from "./responses.ts";
-import { findTask, moveTask, partyOf, ratedPairOf, ratedSideOf, type TaskRef, underWhom } from "./store.ts";
+import {
+  findTask,
+  moveTask,
+  partyOf,
+  pickCounterpartyPrincipals,
+  ratedPairOf,
+  ratedSideOf,
+  type TaskRef,
+} from "./store.ts";
 import { toTaskView } from "./views.ts";
 
-const readsOf = (db: Database, taskId: TaskRef) => {
+const buildClosingReads = (db: Database, taskId: TaskRef) => {
   const provider = partyOf(taskId, "provider");
   const consumer = partyOf(taskId, "consumer");
   return {
@@ -34,15 +42,15 @@ const readsOf = (db: Database, taskId: TaskRef) => {
     consumerCounterparty: findCounterpartyOf(db, ratedPairOf(taskId, "consumer")),
   };
 };
-const readsOfTask = compileReads(readsOf);
+const compiledClosingReads = compileReads(buildClosingReads);
 
 /** The reads that closing needs: one trip of constant size, which does not grow with the agents' history. */
-export const closingReads = (db: Database, taskId: TaskRef): ReturnType<typeof readsOf> =>
-  typeof taskId === "string" ? readsOfTask(db, taskId) : readsOf(db, taskId);
+export const closingReads = (db: Database, taskId: TaskRef): ReturnType<typeof buildClosingReads> =>
+  typeof taskId === "string" ? compiledClosingReads(db, taskId) : buildClosingReads(db, taskId);
 
 /** `turned`: the batch already changes the state of one of the provider's escrows. */
-export type Turned = { readonly turned?: boolean };
-export type ClosingFacts = ReadResults<ReturnType<typeof closingReads>> & Turned;
+export type EscrowTurned = { readonly turned?: boolean };
+export type ClosingFacts = ReadResults<ReturnType<typeof closingReads>> & EscrowTurned;
 
 /** The end of a task. `at` is the instant of the end, however late it is recorded; a dispute that ends the task sets the optional columns. */
 export type Closing = Partial<Pick<TaskRow, "verdict" | "verdictScore" | "heldMs">> & {
@@ -53,13 +61,13 @@ export type Closing = Partial<Pick<TaskRow, "verdict" | "verdictScore" | "heldMs
 };
 
 /** The changes that a signal makes for one side; null if the side is not rated. */
-export type SideRated = ReturnType<typeof rateAgent> | null;
+export type SideRating = ReturnType<typeof rateAgent> | null;
 
 export type Closed = {
   readonly statements: Statement[];
   readonly view: ConfirmationView;
   readonly rated: { readonly provider: boolean; readonly consumer: boolean };
-  readonly sides: { readonly provider: SideRated; readonly consumer: SideRated };
+  readonly sides: { readonly provider: SideRating; readonly consumer: SideRating };
 };
 
 export function closeTask(
@@ -72,11 +80,11 @@ export function closeTask(
   const { db, config } = deps;
   if (!facts.task) throw new Error("a task without its row");
   const { transaction } = facts.task;
-  const answered = answeredBy(taskMove.to, closing.outcome, at > deps.clock.now());
+  const answered = toAnswerColumn(taskMove.to, closing.outcome, at > deps.clock.now());
   const task: TaskRow = { ...facts.task.task, ...closing, ...answered, status: taskMove.to, closedAt: at };
-  const signals = signalsOf(deps, task, transaction, at);
-  const sides = givesSignals(task, transaction) ? rateBoth(deps, facts, signals, transaction, at, now) : UNRATED;
-  const dated = providersClock(facts, at, now);
+  const signals = computeSignals(deps, task, transaction, at);
+  const sides = givesSignals(task, transaction) ? rateBoth(deps, facts, signals, transaction, at, now) : UNRATED_SIDES;
+  const dated = dateProviderSignal(facts, at, now);
   const object = toTaskView(config, task, now);
   return {
     sides,
@@ -85,7 +93,7 @@ export function closeTask(
       ...moveTask(db, task.taskId, taskMove, {
         ...closing,
         ...answered,
-        ...ratedBy(task, sides, dated.at, at),
+        ...toRatedColumns(task, sides, dated.at, at),
         closedAt: at,
       }),
       ...(sides.provider?.statements ?? []),
@@ -107,20 +115,20 @@ export function closeTask(
 }
 
 /** The column by which the lists find the task: `early` if its window ended on a clock that was moved forward. */
-function answeredBy(to: TaskStatus, outcome: TaskOutcome, early: boolean): Partial<Pick<TaskRow, "answer">> {
+function toAnswerColumn(to: TaskStatus, outcome: TaskOutcome, early: boolean): Partial<Pick<TaskRow, "answer">> {
   if (to === "confirmed") return { answer: outcome };
   return early ? { answer: "early" } : {};
 }
 
 /** The principal under which each side was rated, so that a reorg can take the signals back (FAC-18). */
-const ratedBy = (
+const toRatedColumns = (
   task: TaskRow,
   { provider, consumer }: Closed["sides"],
   providerRatedAt: number,
   closedAt: number,
 ) => ({
-  providerRatedBy: provider && underWhom(task).provider,
-  consumerRatedBy: consumer && underWhom(task).consumer,
+  providerRatedBy: provider && pickCounterpartyPrincipals(task).provider,
+  consumerRatedBy: consumer && pickCounterpartyPrincipals(task).consumer,
   ...(provider && providerRatedAt !== closedAt && { providerRatedAt }),
 });
 
@@ -128,18 +136,18 @@ const ratedBy = (
  * Returns the instant of the provider's signal and the instant to compute it at. A signal is dated on the clock of its agent's platform (TSK-18): if
  * that clock differs from the task's, the signal is dated now on it, so that no rating ages by another platform's clock.
  */
-export function providersClock({ task }: ClosingFacts, at: number, now: number): { at: number; now: number } {
-  const apart = task === null ? 0 : apartOf(task);
+export function dateProviderSignal({ task }: ClosingFacts, at: number, now: number): { at: number; now: number } {
+  const apart = task === null ? 0 : clockDifference(task);
   return apart === 0 ? { at, now } : { at: now + apart, now: now + apart };
 }
 
-const UNRATED: Closed["sides"] = { provider: null, consumer: null };
+const UNRATED_SIDES: Closed["sides"] = { provider: null, consumer: null };
 
 /** Rates an auto-confirmation only if the consumer has shown its will (TSK-12): a provider could pay strangers' intents and be rated for them. */
 export const givesSignals = (task: TaskRow, transaction: TransactionRow): boolean =>
   task.status !== "auto_confirmed" || transaction.consumerWilled;
 
-export const sellerIn = (
+export const toRatedProvider = (
   { markets, escrows, turned = false }: ClosingFacts,
   provider: Pick<RatedSource, "agent" | "principal">,
 ): RatedSource => ({ ...provider, markets, escrows, turned });
@@ -154,14 +162,14 @@ function rateBoth(
 ): Closed["sides"] {
   const { task, provider, consumer } = facts;
   if (!task || !provider || !consumer) throw new Error("a task without its row or its parties");
-  const under = underWhom(task.task);
+  const under = pickCounterpartyPrincipals(task.task);
   const volume = { currency: transaction.currency, units: transaction.gross };
   // A promoted agent is not rated for tasks of the environment that it left (AGT-34).
-  const rate = (source: RatedSource, signal: Parameters<typeof rateAgent>[3]): SideRated =>
+  const rate = (source: RatedSource, signal: Parameters<typeof rateAgent>[3]): SideRating =>
     source.agent.environment === transaction.environment ? rateAgent(deps.db, deps, source, signal) : null;
   return {
-    provider: rate(sellerIn(facts, provider), {
-      ...providersClock(facts, at, now),
+    provider: rate(toRatedProvider(facts, provider), {
+      ...dateProviderSignal(facts, at, now),
       volume,
       add: signals.provider,
       counterpartyPrincipalId: under.provider,
@@ -184,12 +192,12 @@ function rateBoth(
 }
 
 /** The signals that both sides get from a task closed at this instant. */
-export const signalsOf = (deps: Deps, task: TaskRow, transaction: TransactionRow, closedAt: number) =>
-  taskSignals(ratingMethod(deps.env, transaction.environment), asRated(deps, task, transaction, closedAt));
+export const computeSignals = (deps: Deps, task: TaskRow, transaction: TransactionRow, closedAt: number) =>
+  toTaskSignals(ratingMethod(deps.env, transaction.environment), toClosedTask(deps, task, transaction, closedAt));
 
 /** Maps a closed task to the input of the rating. */
-function asRated({ config }: Deps, task: TaskRow, transaction: TransactionRow, closedAt: number): ClosedTask {
-  const { decimals } = networkNamed(config.networks, transaction.network);
+function toClosedTask({ config }: Deps, task: TaskRow, transaction: TransactionRow, closedAt: number): ClosedTask {
+  const { decimals } = requireNetwork(config.networks, transaction.network);
   return {
     outcome: task.status === "auto_confirmed" ? "auto_confirmed" : (task.outcome ?? "confirmed"),
     score: task.score,

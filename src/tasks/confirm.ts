@@ -5,9 +5,9 @@ import { ServiceError } from "../core/errors.ts";
 import { tryMove } from "../core/machine.ts";
 import type { TaskOutcome } from "../core/vocabulary.ts";
 import { retryUnderLocks } from "../objects/locks.ts";
-import { autoConfirmed } from "./auto-confirm.ts";
+import { closeAtWindowEnd } from "./auto-confirm.ts";
 import { closeTask, closingReads } from "./close.ts";
-import { refuseOthers } from "./read.ts";
+import { refuseNonConsumers } from "./read.ts";
 import type { ConfirmationView } from "./responses.ts";
 import type { ConfirmInput } from "./schema.ts";
 import { taskMachine } from "./states.ts";
@@ -17,24 +17,24 @@ export const confirmTask = (call: AgentCall, taskId: string, input: ConfirmInput
     const { db, deps, now } = call;
     const facts = await call.read(closingReads(db, taskId), { clock: ({ task: found }) => found?.clockOffsetMs });
     const task = facts.task?.task ?? null;
-    refuseOthers(call, task);
+    refuseNonConsumers(call, task);
     touches([task.providerDid, task.consumerDid]);
     const late = now >= task.confirmBy;
     const confirmation = tryMove(taskMachine, task.status, late ? "confirm_late" : "confirm");
     if (confirmation.ok) {
-      const closing = { ...outcomeOf(input), note: input.note || null, at: now };
+      const closing = { ...toOutcome(input), note: input.note || null, at: now };
       const closed = closeTask(deps, facts, confirmation.move, closing, now);
       await call.commit(closed.statements, closed.view);
       return closed.view;
     }
     // The window is over and no job has recorded it yet, so this call does (TSK-4).
-    if (confirmation.code === "confirmation_window_closed") await commitAll(deps, autoConfirmed(deps, facts, now));
+    if (confirmation.code === "confirmation_window_closed") await commitAll(deps, closeAtWindowEnd(deps, facts, now));
     const status = late && task.status === "open" ? "auto_confirmed" : task.status;
     throw new ServiceError(confirmation.code, { detail: { status } });
   });
 
 /** `confirmed` and `rejected` imply their score; a score that is sent with them is not used (TSK-2). */
-function outcomeOf({ outcome, score }: ConfirmInput): { outcome: TaskOutcome; score: number } {
+function toOutcome({ outcome, score }: ConfirmInput): { outcome: TaskOutcome; score: number } {
   if (outcome === "partial") return { outcome, score: score ?? 0 };
   return { outcome, score: outcome === "confirmed" ? 1 : 0 };
 }

@@ -5,8 +5,8 @@ import { CONFIRMATION_WINDOW_HOURS, HOUR_MS } from "../core/limits.ts";
 import type { Position } from "../core/page.ts";
 import { type Environment, type Side, TASK_OUTCOMES, type TaskOutcome, type TaskStatus } from "../core/vocabulary.ts";
 import { SIDE_COLUMNS } from "../db/account-ranges.ts";
-import { type Database, present, type Read, readAll } from "../db/batch.ts";
-import { bareColumns, below, pageOf } from "../db/pages.ts";
+import { type Database, dropAbsentReads, type Read, readAll } from "../db/batch.ts";
+import { bareColumns, isBelow, selectPage } from "../db/pages.ts";
 import { type TaskRow, tasks } from "../db/tables/money.ts";
 import { rulingNow, rulingOffsetFor } from "./clock-store.ts";
 import type { ClockedTask, Clocks } from "./clocks.ts";
@@ -19,29 +19,31 @@ export type TaskFilter = {
   readonly until?: number | undefined;
 };
 
-const shown = bareColumns(tasks);
+const taskColumns = bareColumns(tasks);
 const WINDOW_MS = CONFIRMATION_WINDOW_HOURS * HOUR_MS;
 const ORDER = sql`confirm_by desc, task_id desc`;
 
 /** `environment`: null for the agent's own. */
-type Listed = { readonly did: string; readonly environment: Environment | null };
-type Asked = { readonly limit: number; readonly after: Position | null };
+type ListedParty = { readonly did: string; readonly environment: Environment | null };
+type PageRequest = { readonly limit: number; readonly after: Position | null };
 
 /** The reads of a page, none for a side without a match. D1 merges at most five ranges, so early ends have a read of their own on each side. */
-export const taskReads = (
+export const buildTaskReads = (
   db: Database,
   sides: readonly Side[],
-  of: Listed,
+  of: ListedParty,
   filter: TaskFilter,
   clocks: Clocks,
-  page: Asked,
+  page: PageRequest,
 ) => {
   const list = (side: Side, early: boolean) => {
     if (!sides.includes(side) || (early && of.environment === "production")) return null;
-    const answers = answersOf(filter, boundOf(side, clocks)).filter(({ answer }) => (answer === "early") === early);
-    return listOf(db, side, of, rangesOf(filter, answers, side, clocks, page.after), page);
+    const answers = toAnswerRanges(filter, pickWindowBound(side, clocks)).filter(
+      ({ answer }) => (answer === "early") === early,
+    );
+    return listSide(db, side, of, toSqlRanges(filter, answers, side, clocks, page.after), page);
   };
-  return present({
+  return dropAbsentReads({
     sold: list("provider", false),
     soldEarly: list("provider", true),
     bought: list("consumer", false),
@@ -50,43 +52,47 @@ export const taskReads = (
 };
 
 /** Merges the tasks that the reads of a page found, in the order of the list. */
-export const tasksOf = (found: { readonly [K in keyof ReturnType<typeof taskReads>]?: ClockedTask[] }): ClockedTask[] =>
+export const mergeTasks = (
+  found: { readonly [K in keyof ReturnType<typeof buildTaskReads>]?: ClockedTask[] },
+): ClockedTask[] =>
   [found.sold, found.soldEarly, found.bought, found.boughtEarly]
     .flatMap((rows) => rows ?? [])
     .sort((a, b) => b.confirmBy - a.confirmBy || (a.taskId < b.taskId ? 1 : -1));
 
 /** The windows of sold tasks end on the buyers' clocks, none of which is behind real time. */
-const boundOf = (side: Side, { own, real }: Clocks): number => (side === "provider" ? real : own);
+const pickWindowBound = (side: Side, { own, real }: Clocks): number => (side === "provider" ? real : own);
 
-function listOf(
+function listSide(
   db: Database,
   side: Side,
-  { did, environment }: Listed,
+  { did, environment }: ListedParty,
   ranges: readonly (SQL | undefined)[],
-  page: Asked,
+  page: PageRequest,
 ): Read<ClockedTask[]> | null {
   if (ranges.length === 0) return null;
   const from = ranges.map(
     (range) =>
-      sql`tasks where ${and(sql`${SIDE_COLUMNS[side]} = ${did}`, sql`environment = ${environment ?? ownOf(did)}`, range)}`,
+      sql`tasks where ${and(sql`${SIDE_COLUMNS[side]} = ${did}`, sql`environment = ${environment ?? selectOwnEnvironment(did)}`, range)}`,
   );
   const clockOffsetMs = rulingOffsetFor(side).as("clock_offset_ms");
   return readAll(
-    db.select({ ...shown, clockOffsetMs }).from(pageOf({ columns: shown, from, order: ORDER }, page.limit)),
+    db
+      .select({ ...taskColumns, clockOffsetMs })
+      .from(selectPage({ columns: taskColumns, from, order: ORDER }, page.limit)),
   );
 }
 
-const ownOf = (did: string): SQL => sql`(select a.environment from agents a where a.did = ${did})`;
+const selectOwnEnvironment = (did: string): SQL => sql`(select a.environment from agents a where a.did = ${did})`;
 
 /** The filter as ranges of one answer: `after` and `by` bound the end of the window. */
-type Answered = {
+type AnswerRange = {
   readonly answer: TaskRow["answer"];
   readonly held?: boolean;
   readonly after?: number;
   readonly by?: number;
 };
 
-function answersOf({ status, outcome }: TaskFilter, now: number): Answered[] {
+function toAnswerRanges({ status, outcome }: TaskFilter, now: number): AnswerRange[] {
   const among = (one: TaskStatus) => status === undefined || status === one;
   const given = TASK_OUTCOMES.filter((answer) => among("confirmed") && (outcome ?? answer) === answer);
   if (status === "disputed") return outcome === undefined ? [{ answer: null, held: true }] : [];
@@ -104,9 +110,9 @@ function answersOf({ status, outcome }: TaskFilter, now: number): Answered[] {
   ];
 }
 
-function rangesOf(
+function toSqlRanges(
   { since, until }: TaskFilter,
-  answers: readonly Answered[],
+  answers: readonly AnswerRange[],
   side: Side,
   clocks: Clocks,
   after: Position | null,
@@ -123,7 +129,7 @@ function rangesOf(
       held === true ? sql`status = 'disputed'` : answer === null ? sql`answer is null` : sql`answer = ${answer}`,
       held === false ? sql`status <> 'disputed'` : undefined,
       bounds.length === 0 ? undefined : sql`confirm_by > ${Math.max(...bounds)}`,
-      below(sql`confirm_by`, sql`task_id`, after, by),
+      isBelow(sql`confirm_by`, sql`task_id`, after, by),
       // Excludes tasks whose window has ended on the buyer's clock, though no job has recorded it yet.
       open !== undefined && side === "provider" ? sql`confirm_by > ${rulingNow(clocks)}` : undefined,
     );

@@ -3,7 +3,7 @@ import { type SQL, sql } from "drizzle-orm";
 import type { Environment } from "../core/vocabulary.ts";
 import { SIDE_COLUMNS } from "../db/account-ranges.ts";
 import { type Database, type Read, read } from "../db/batch.ts";
-import { hasOpenIntent, type OpenAt, openIntentsOf } from "../intents/list-store.ts";
+import { countOpenIntents, hasOpenIntent, type OpenAt } from "../intents/list-store.ts";
 import { rulingNow } from "./clock-store.ts";
 
 type Party = { readonly did: string; readonly environment: Environment };
@@ -12,16 +12,19 @@ type Party = { readonly did: string; readonly environment: Environment };
 export const findOpen = (db: Database, of: Party, at: OpenAt, most: number): Read<{ intents: number; tasks: number }> =>
   read(
     db
-      .select({ intents: openIntentsOf(of, at, most).as("intents"), tasks: openTasksOf(of, at, most).as("tasks") })
+      .select({
+        intents: countOpenIntents(of, at, most).as("intents"),
+        tasks: countOpenTasks(of, at, most).as("tasks"),
+      })
       .from(sql`(select 1)`),
     ([row]) => row ?? { intents: 0, tasks: 0 },
   );
 
 /** A condition: the agent has no open intent and no open task. */
 export const hasNothingOpen = (of: Party, at: OpenAt): SQL =>
-  sql`not ${hasOpenIntent(of, at)} and ${openTasksOf(of, at, 1)} = 0`;
+  sql`not ${hasOpenIntent(of, at)} and ${countOpenTasks(of, at, 1)} = 0`;
 
-const openTasksOf = ({ did, environment }: Party, { now, real = now }: OpenAt, most: number): SQL<number> => {
+const countOpenTasks = ({ did, environment }: Party, { now, real = now }: OpenAt, most: number): SQL<number> => {
   const open = (
     side: SQL,
     from: number,

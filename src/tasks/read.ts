@@ -31,12 +31,12 @@ function refuseStrangers(call: AgentCall, { consumerDid, providerDid }: TaskRow)
 /** Refuses an unknown task (404) and a caller that may not confirm it (403) before 422. */
 export const precheckConfirmation = (call: AgentCall, taskId: string): Precheck =>
   precheck({ found: findTask(call.db, taskId) }, ({ found }) => {
-    refuseOthers(call, found?.task ?? null);
+    refuseNonConsumers(call, found?.task ?? null);
     return [];
   });
 
 /** Refuses every caller but the consumer, even the provider (TSK-2). */
-export function refuseOthers(call: AgentCall, task: TaskRow | null): asserts task is TaskRow {
+export function refuseNonConsumers(call: AgentCall, task: TaskRow | null): asserts task is TaskRow {
   if (!task) throw new ServiceError("not_found");
   if (call.did !== task.consumerDid)
     throw new ServiceError("forbidden", { message: "Only the consumer of a task can confirm it." });

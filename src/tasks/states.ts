@@ -32,7 +32,7 @@ export const taskMachine = defineMachine<TaskStatus, TaskTrigger>({
   },
 });
 
-type Standing = {
+type TaskState = {
   status: TaskStatus;
   outcome: TaskOutcome | null;
   score: number | null;
@@ -41,7 +41,7 @@ type Standing = {
 };
 
 /** From 72 hours on the task is auto-confirmed, whether or not a job has recorded it (TSK-3). */
-export function effectiveTask<T extends Standing>(task: T, now: number): T {
+export function toEffectiveTask<T extends TaskState>(task: T, now: number): T {
   if (task.status !== "open" || now < task.confirmBy) return task;
   return { ...task, status: "auto_confirmed", outcome: "confirmed", score: 1, closedAt: task.confirmBy };
 }

@@ -3,42 +3,42 @@ import { and, asc, eq, isNull, lte, type SQL, sql } from "drizzle-orm";
 import type { Due } from "../core/due.ts";
 import type { Move } from "../core/machine.ts";
 import type { TaskStatus } from "../core/vocabulary.ts";
-import { columnsOf, type Database, mustChange, type Read, readAll, readOne, type Statement } from "../db/batch.ts";
+import { aliasColumns, type Database, mustChange, type Read, readAll, readOne, type Statement } from "../db/batch.ts";
 import {
   consumersOffsetFor,
   consumersOffsetOf,
-  type OfTwoClocks,
   providersOffsetOf,
   type Timed,
   type TimedFor,
+  type WithProviderOffset,
 } from "../db/clock.ts";
 import { compileGiven, compileInsert } from "../db/compiled.ts";
 import { type TaskRow, type TransactionRow, tasks, transactions } from "../db/tables/money.ts";
 
 export type TaskWithTransaction = { task: TaskRow; transaction: TransactionRow };
 
-const task = columnsOf(tasks, "t");
-const transaction = columnsOf(transactions, "x");
+const taskColumns = aliasColumns(tasks, "t");
+const transactionColumns = aliasColumns(transactions, "x");
 
 /**
  * Reads a task with the clocks of its consumer's platform, which rules it (ACC-9), and its provider's, which dates the provider's signal (TSK-18).
  */
 export const findTask = (db: Database, taskId: TaskRef): Read<TaskOfTwoClocks | null> =>
-  readOne(tasksWhere(db, eq(tasks.taskId, taskId)));
+  readOne(selectTasks(db, eq(tasks.taskId, taskId)));
 
 /** Like findTask, for several tasks. `taskIds`: JSON. */
 export const findTasks = (db: Database, taskIds: SQL<string>): Read<TaskOfTwoClocks[]> =>
-  readAll(tasksWhere(db, isOneOf(taskIds)));
+  readAll(selectTasks(db, isOneOf(taskIds)));
 
-export type TaskOfTwoClocks = Timed<TaskWithTransaction> & OfTwoClocks;
+export type TaskOfTwoClocks = Timed<TaskWithTransaction> & WithProviderOffset;
 
 const isOneOf = (taskIds: SQL<string>): SQL => sql`tasks.task_id in (select value from json_each(${taskIds}))`;
 
-const tasksWhere = (db: Database, where: SQL) =>
+const selectTasks = (db: Database, where: SQL) =>
   db
     .select({
-      task,
-      transaction,
+      task: taskColumns,
+      transaction: transactionColumns,
       clockOffsetMs: consumersOffsetOf(transactions),
       providerOffsetMs: providersOffsetOf(transactions),
     })
@@ -54,7 +54,11 @@ export const findTaskFor = (
 ): Read<TimedFor<TaskWithTransaction> | null> => {
   return readOne(
     db
-      .select({ task, transaction, clockOffsetMs: consumersOffsetFor(caller, transactions) })
+      .select({
+        task: taskColumns,
+        transaction: transactionColumns,
+        clockOffsetMs: consumersOffsetFor(caller, transactions),
+      })
       .from(tasks)
       .innerJoin(transactions, eq(transactions.transactionId, tasks.transactionId))
       .where(eq(tasks.taskId, taskId)),
@@ -91,7 +95,7 @@ export const ratedPairsIn = (taskIds: SQL<string>, side: "provider" | "consumer"
         from tasks where ${isOneOf(taskIds)})`;
 
 /** The principals under which a task that was read rates its sides. */
-export const underWhom = ({ providerRatedBy, consumerRatedBy, ...at }: TaskRow) => ({
+export const pickCounterpartyPrincipals = ({ providerRatedBy, consumerRatedBy, ...at }: TaskRow) => ({
   provider: providerRatedBy ?? at.consumerPrincipalId,
   consumer: consumerRatedBy ?? at.providerPrincipalId,
 });
@@ -116,7 +120,7 @@ export const findDueTasks = (db: Database, now: number, after: Due, limit: numbe
 
 export const insertTask = compileInsert((db) => db.insert(tasks));
 
-type Closed =
+type ClosedColumn =
   | "verdict"
   | "verdictScore"
   | "heldMs"
@@ -134,11 +138,11 @@ export const moveTask = (
   db: Database,
   taskId: string,
   { from, to }: Move<TaskStatus>,
-  set: Partial<Pick<TaskRow, Closed>>,
-): Statement[] => mustChange(db, movedTask(db, { ...set, taskId, from, status: to }));
+  set: Partial<Pick<TaskRow, ClosedColumn>>,
+): Statement[] => mustChange(db, updateTask(db, { ...set, taskId, from, status: to }));
 
-type Moved = Partial<TaskRow> & Pick<TaskRow, "taskId"> & { readonly from: TaskStatus };
-const movedTask = compileGiven<Moved>((db, { taskId, from, ...set }) =>
+type TaskChange = Partial<TaskRow> & Pick<TaskRow, "taskId"> & { readonly from: TaskStatus };
+const updateTask = compileGiven<TaskChange>((db, { taskId, from, ...set }) =>
   db
     .update(tasks)
     .set(set)
@@ -149,7 +153,7 @@ const movedTask = compileGiven<Moved>((db, { taskId, from, ...set }) =>
 export const setVerdict = (
   db: Database,
   before: TaskRow,
-  set: Partial<Pick<TaskRow, Exclude<Closed, "heldMs" | "confirmBy" | "note" | "closedAt">>>,
+  set: Partial<Pick<TaskRow, Exclude<ClosedColumn, "heldMs" | "confirmBy" | "note" | "closedAt">>>,
 ): Statement[] =>
   mustChange(
     db,

@@ -12,13 +12,13 @@ import {
   type ClosingFacts,
   closeTask,
   closingReads,
+  computeSignals,
+  dateProviderSignal,
   givesSignals,
-  providersClock,
-  sellerIn,
-  signalsOf,
+  toRatedProvider,
 } from "./close.ts";
 import { taskMachine } from "./states.ts";
-import { moveTask, setVerdict, underWhom } from "./store.ts";
+import { moveTask, pickCounterpartyPrincipals, setVerdict } from "./store.ts";
 
 export const verdictReads = closingReads;
 
@@ -26,28 +26,34 @@ export const holdTask = (db: Database, { taskId, status }: TaskRow): Statement[]
   moveTask(db, taskId, move(taskMachine, status, "dispute"), {});
 
 /** `left`: the time that the window had left when the task was held. `filedAt`: when it was held. */
-type Held = { readonly left: number; readonly filedAt: number };
+type HeldWindow = { readonly left: number; readonly filedAt: number };
 
 /** The window resumes with the time that was left, but with an hour at least. */
-export function resumeTask(db: Database, task: TaskRow, { left, filedAt }: Held, now: number): Statement[] {
-  const confirmBy = resumedUntil(left, now);
+export function resumeTask(db: Database, task: TaskRow, { left, filedAt }: HeldWindow, now: number): Statement[] {
+  const confirmBy = resumedWindowEnd(left, now);
   const heldMs = task.heldMs + (now - filedAt);
   return moveTask(db, task.taskId, move(taskMachine, task.status, "dispute_withdrawn"), { confirmBy, heldMs });
 }
 
-export const resumedUntil = (left: number, now: number): number =>
+export const resumedWindowEnd = (left: number, now: number): number =>
   now + Math.max(left, RESUMED_WINDOW_HOURS_MIN * HOUR_MS);
 
-type Ended = Pick<Closing, "outcome" | "score"> & Pick<TaskRow, "verdict" | "verdictScore">;
+type EndedColumns = Pick<Closing, "outcome" | "score"> & Pick<TaskRow, "verdict" | "verdictScore">;
 
 /** `rated`: the sides whose rating the statements write. */
-export type Verdicted = {
+export type AppliedVerdict = {
   readonly statements: Statement[];
   readonly rated: { readonly provider: boolean; readonly consumer: boolean };
 };
 
 /** Closes a task that the dispute holds. */
-export function closeHeld(deps: Deps, facts: ClosingFacts, ended: Ended, filedAt: number, now: number): Verdicted {
+export function closeHeldTask(
+  deps: Deps,
+  facts: ClosingFacts,
+  ended: EndedColumns,
+  filedAt: number,
+  now: number,
+): AppliedVerdict {
   if (!facts.task) throw new Error("a task without its row");
   const { task } = facts.task;
   const heldMs = task.heldMs + (now - filedAt);
@@ -61,20 +67,20 @@ export function replaceVerdict(
   facts: ClosingFacts,
   ended: Partial<Pick<TaskRow, "outcome" | "score" | "answer">> & Pick<TaskRow, "verdict" | "verdictScore">,
   now: number,
-): Verdicted {
+): AppliedVerdict {
   if (!facts.task) throw new Error("a task without its row");
   const { task: before, transaction } = facts.task;
   const { closedAt } = before;
   const { provider, consumer } = facts;
   if (closedAt === null || !provider || !consumer) throw new Error("a closed task without its end or its parties");
   const after: TaskRow = { ...before, ...ended };
-  const [old, next] = [before, after].map((task) => signalsOf(deps, task, transaction, closedAt));
+  const [old, next] = [before, after].map((task) => computeSignals(deps, task, transaction, closedAt));
   if (!old || !next) throw new Error("unreachable: two tasks have two signals");
   // The consumer has shown its will by the dispute, so a verdict also rates tasks that the auto-confirmation did not (TSK-12).
   const rates = transaction.reversedAt === null && (givesSignals(before, transaction) || after.verdict !== null);
-  const under = underWhom(before);
+  const under = pickCounterpartyPrincipals(before);
   const volume = { currency: transaction.currency, units: transaction.gross };
-  const dated = providersClock(facts, closedAt, now);
+  const dated = dateProviderSignal(facts, closedAt, now);
   const rate = (
     source: RatedSource,
     given: boolean,
@@ -95,7 +101,7 @@ export function replaceVerdict(
   const providerAt = before.providerRatedAt ?? (before.providerRatedBy === null ? dated.at : closedAt);
   const sides = {
     provider: rate(
-      sellerIn(facts, provider),
+      toRatedProvider(facts, provider),
       before.providerRatedBy !== null,
       under.provider,
       [old.provider, next.provider],

@@ -1,15 +1,15 @@
 // Maps rows to the tasks of schema.ts at an instant, and to pages of them.
-import { amountOn, networkNamed } from "../chain/networks.ts";
+import { formatTokenUnits, requireNetwork } from "../chain/networks.ts";
 import type { Config } from "../context.ts";
 import { toIso, toIsoOrNull } from "../core/clock.ts";
 import { type Listing, type Page, toPage } from "../core/page.ts";
 import type { TaskRow } from "../db/tables/money.ts";
 import { type ClockedTask, type Clocks, nowOf } from "./clocks.ts";
 import type { TaskView } from "./responses.ts";
-import { effectiveTask } from "./states.ts";
+import { toEffectiveTask } from "./states.ts";
 
 export function toTaskView(config: Config, task: TaskRow, now: number): TaskView {
-  const { status, outcome, score, closedAt } = effectiveTask(task, now);
+  const { status, outcome, score, closedAt } = toEffectiveTask(task, now);
   return {
     task_id: task.taskId,
     transaction_id: task.transactionId,
@@ -22,7 +22,7 @@ export function toTaskView(config: Config, task: TaskRow, now: number): TaskView
     note: task.note,
     consumer_did: task.consumerDid,
     provider_did: task.providerDid,
-    gross_amt: amountOn(networkNamed(config.networks, task.network), task.gross),
+    gross_amt: formatTokenUnits(requireNetwork(config.networks, task.network), task.gross),
     currency: task.currency,
     network: task.network,
     opened_at: toIso(task.openedAt),
@@ -32,7 +32,7 @@ export function toTaskView(config: Config, task: TaskRow, now: number): TaskView
 }
 
 /** Builds a page of an agent's tasks, each on the clock that rules it. */
-export const pageOfTasks = (
+export const toTaskPage = (
   config: Config,
   found: readonly ClockedTask[],
   page: { readonly limit: number; readonly listing: Listing },

@@ -1,11 +1,11 @@
 // Lists the differences that the reconciliation found, for operators (MKT-28). Nothing repairs one: the operator finds out what became of the money.
-import { askedPage, type OperatorCall } from "../call.ts";
-import { amountOn, caip2Of, findNetwork, networkNamed } from "../chain/networks.ts";
+import { type OperatorCall, readPage } from "../call.ts";
+import { findNetwork, formatTokenUnits, requireNetwork, toCaip2 } from "../chain/networks.ts";
 import type { Config } from "../context.ts";
 import { toIso } from "../core/clock.ts";
 import { fieldError, validationError } from "../core/errors.ts";
-import { listingOf, type Page, toPage } from "../core/page.ts";
-import { type ListedDifference, listDifferences, placeOf } from "./difference-list-store.ts";
+import { hashListing, type Page, toPage } from "../core/page.ts";
+import { differencePlaceOf, type ListedDifference, listDifferences } from "./difference-list-store.ts";
 import type { DifferenceQuery } from "./difference-schema.ts";
 import type { DifferenceView } from "./responses.ts";
 
@@ -13,28 +13,28 @@ export async function getDifferences(call: OperatorCall, query: DifferenceQuery)
   const { config } = call.deps;
   const network = query.network === undefined ? undefined : findNetwork(config.networks, query.network)?.network;
   const filter = { network, did: query.did };
-  const page = await askedPage(call, query, listingOf("differences", [], filter));
+  const page = await readPage(call, query, hashListing("differences", [], filter));
   const { rows } = await call.read({ rows: listDifferences(call.db, filter, page) });
   if (query.network !== undefined && network === undefined)
     throw validationError([fieldError("network", "invalid_value", "No such network; see GET /v1/markets.")]);
   return toPage(
     rows,
     page,
-    (row) => ({ at: row.foundAt, id: placeOf(row) }),
-    (row) => toView(config, row),
+    (row) => ({ at: row.foundAt, id: differencePlaceOf(row) }),
+    (row) => toDifferenceView(config, row),
   );
 }
 
-function toView(config: Config, row: ListedDifference): DifferenceView {
-  const network = networkNamed(config.networks, row.network);
+function toDifferenceView(config: Config, row: ListedDifference): DifferenceView {
+  const network = requireNetwork(config.networks, row.network);
   return {
     network: row.network,
-    caip2: caip2Of(network),
+    caip2: toCaip2(network),
     did: row.did,
     contract: row.contract,
     currency: network.currency,
-    held: amountOn(network, row.held),
-    expected: amountOn(network, row.expected),
+    held: formatTokenUnits(network, row.held),
+    expected: formatTokenUnits(network, row.expected),
     block_number: row.blockNumber,
     found_at: toIso(row.foundAt),
     alert_id: row.alertId,

@@ -1,24 +1,24 @@
 // Sends a vault's surplus to the provider's wallet, and everything once the provider leaves (MKT-29, MKT-30). The request is a stored operation,
 // which this drives: first the contract's threshold, then the release. A job resumes it after a crash between any two steps, and repeating a step
 // changes nothing.
-import { didHash } from "../chain/hashes.ts";
-import { type Network, networkNamed, onEdition } from "../chain/networks.ts";
-import { type ChainTools, type DrivenTo, firstCheck, nextCheck } from "../chain/operations.ts";
+import { hashDid } from "../chain/hashes.ts";
+import { type Network, requireNetwork, selectEdition } from "../chain/networks.ts";
+import { type ChainTools, type DriveResult, firstCheckAt, nextCheckAfter } from "../chain/operations.ts";
 import {
-  checkAt,
+  findDueOperations,
   findOperation,
-  findUnchecked,
   noteCheck,
   type OperationKey,
+  operationUnchanged,
   putOperation,
-  wantAgain,
-  whileOperation,
+  requestOperation,
+  setNextCheck,
 } from "../chain/store.ts";
 import { driveRelease, LOW_THRESHOLD, readVault, surplusOf } from "../chain/surplus.ts";
-import { driveAct, purposeOf, type VaultAct } from "../chain/vault-acts.ts";
+import { driveAct, toActPurpose, type VaultAct } from "../chain/vault-acts.ts";
 import { commitAll } from "../commit.ts";
 import type { Deps } from "../context.ts";
-import { FIRST } from "../core/due.ts";
+import { BEFORE_FIRST_DUE } from "../core/due.ts";
 import { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS } from "../core/limits.ts";
 import { Conflict } from "../core/retry.ts";
 import { commit, type ReadResults, readBatch, type Statement } from "../db/batch.ts";
@@ -28,36 +28,36 @@ import { writeThreshold } from "../escrow/follow-threshold.ts";
 import { editionOf } from "../escrow/states.ts";
 import { dropThreshold, setChainThreshold } from "../escrow/store.ts";
 import { vaultThreshold } from "../escrow/threshold.ts";
-import { findEscrowsOfAll } from "../follower/store.ts";
-import { turnedStatements } from "../follower/turn.ts";
+import { findEscrowsOfProviders } from "../follower/store.ts";
+import { recordEscrowTurns } from "../follower/turn.ts";
 import type { EachJob } from "../jobs/job.ts";
 import { type Alert, raiseAlert } from "../journal/alerts.ts";
-import { signerOn } from "../objects/signers.ts";
-import { findStanding, findUnsold, type VaultKey, whileLeaving } from "./exit-store.ts";
+import { createSigner } from "../objects/signers.ts";
+import { findUnsoldVaults, findVaultNeeds, stillLeaving, type VaultKey } from "./exit-store.ts";
 
 export const releaseKey = ({ network, did }: VaultKey): OperationKey => ({ network, kind: "release", subject: did });
 
 export const exitReads = ({ db, clock }: Deps, vault: VaultKey) => ({
   operation: findOperation(db, releaseKey(vault)),
-  escrows: findEscrowsOfAll(db, vault.network, [vault.did]),
-  standing: findStanding(db, vault, clock.now()),
+  escrows: findEscrowsOfProviders(db, vault.network, [vault.did]),
+  standing: findVaultNeeds(db, vault, clock.now()),
 });
 export type ExitFacts = ReadResults<ReturnType<typeof exitReads>>;
 
 /** The provider no longer sells there, nothing is open, and every dispute window has closed. */
-export const leaves = ({ standing }: Pick<ExitFacts, "standing">, now: number): boolean =>
+export const isLeaving = ({ standing }: Pick<ExitFacts, "standing">, now: number): boolean =>
   !standing.sells && !standing.open && standing.closesAt <= now;
 
 /** The network with the edition that the escrow's vault belongs to; null if that edition is no longer configured. */
 export const editionAt = (deps: Deps, escrow: EscrowRow): Network | null => {
-  const network = networkNamed(deps.config.networks, escrow.network);
-  return onEdition(network, editionOf(escrow, network));
+  const network = requireNetwork(deps.config.networks, escrow.network);
+  return selectEdition(network, editionOf(escrow, network));
 };
 
 /** Returns false if the chain has not answered in time: a later run continues. */
 export async function driveVault(deps: Deps, vault: VaultKey, until: number): Promise<boolean> {
   try {
-    return await drive(deps, vault, until);
+    return await driveStored(deps, vault, until);
   } catch (thrown) {
     // Something was requested or has moved meanwhile: the operation is still due.
     if (thrown instanceof Conflict) return false;
@@ -65,41 +65,44 @@ export async function driveVault(deps: Deps, vault: VaultKey, until: number): Pr
   }
 }
 
-async function drive(deps: Deps, vault: VaultKey, until: number): Promise<boolean> {
+async function driveStored(deps: Deps, vault: VaultKey, until: number): Promise<boolean> {
   const { db, clock } = deps;
   const facts = await readBatch(db, exitReads(deps, vault));
   const { operation, standing } = facts;
   const [escrow] = facts.escrows;
   const on = escrow && editionAt(deps, escrow);
   if (!escrow || !on) return true;
-  if (leaves(facts, clock.now())) return leave(deps, facts, { escrow, on, until });
+  if (isLeaving(facts, clock.now())) return driveLeaving(deps, facts, { escrow, on, until });
   if (!operation || operation.nextCheckAt === null) return true;
-  if (operation.status === "done") return watch(deps, operation);
-  if (isAsked(operation)) return release(deps, facts, operation, { escrow, on, until });
-  if (standing.sells) return stay(deps, operation, { escrow, on, until });
-  await commit(db, [whileOperation(db, operation), checkAt(db, operation, laterAt(facts, clock.now()), Date.now())]);
+  if (operation.status === "done") return watchRelease(deps, operation);
+  if (isReleaseRequested(operation)) return driveSurplus(deps, facts, operation, { escrow, on, until });
+  if (standing.sells) return withdrawLeaving(deps, operation, { escrow, on, until });
+  await commit(db, [
+    operationUnchanged(db, operation),
+    setNextCheck(db, operation, nextLookAt(facts, clock.now()), Date.now()),
+  ]);
   return true;
 }
 
-type At = { readonly escrow: EscrowRow; readonly on: Network; readonly until: number };
+type ExitPlace = { readonly escrow: EscrowRow; readonly on: Network; readonly until: number };
 
-const isAsked = ({ wanted }: OperationRow): boolean => wanted["asked"] === "yes";
+const isReleaseRequested = ({ wanted }: OperationRow): boolean => wanted["asked"] === "yes";
 
 /** Once the last window has closed, but in ten minutes at the earliest and a day at the latest. */
-const laterAt = ({ standing }: ExitFacts, now: number): number =>
+const nextLookAt = ({ standing }: ExitFacts, now: number): number =>
   Date.now() + Math.min(Math.max(standing.closesAt - now, 10 * MINUTE_MS), DAY_MS);
 
 const toolsOn = ({ chain, env }: Deps, { network }: Network): ChainTools => ({
   chain,
-  signer: signerOn(env, "registrar", network),
+  signer: createSigner(env, "registrar", network),
 });
 
 // ---- A provider that sells -------------------------------------------------------------------------------------------------
 
 /** Releases the surplus. The contract gets the exact threshold first, so that the release takes only what is above it. */
-async function release(deps: Deps, facts: ExitFacts, operation: OperationRow, at: At): Promise<boolean> {
+async function driveSurplus(deps: Deps, facts: ExitFacts, operation: OperationRow, at: ExitPlace): Promise<boolean> {
   const { escrow, on, until } = at;
-  const present = networkNamed(deps.config.networks, escrow.network);
+  const present = requireNetwork(deps.config.networks, escrow.network);
   // A provider that opens its market again gets its threshold back with the contract's answer.
   if (escrow.baseThreshold === 0) return false;
   const own = on.settlement_contract === present.settlement_contract;
@@ -112,20 +115,24 @@ async function release(deps: Deps, facts: ExitFacts, operation: OperationRow, at
     await writeThreshold(deps, escrow, until);
     return false;
   }
-  const more = facts.standing.sells ? null : laterAt(facts, deps.clock.now());
-  return note(deps, operation, driven, { statements: [], more, scheduled: null });
+  const more = facts.standing.sells ? null : nextLookAt(facts, deps.clock.now());
+  return noteProgress(deps, operation, driven, { statements: [], more, scheduled: null });
 }
 
 /** Withdraws a low threshold that is on its way, because the provider sells again, and stores the contract's threshold as it is. */
-async function stay(deps: Deps, operation: OperationRow, { escrow, on, until }: At): Promise<boolean> {
+async function withdrawLeaving(
+  deps: Deps,
+  operation: OperationRow,
+  { escrow, on, until }: ExitPlace,
+): Promise<boolean> {
   const { db } = deps;
   const { signer } = toolsOn(deps, on);
-  const left = await signer.withdraw(purposeOf(on, lowThreshold(escrow)), until);
+  const left = await signer.withdraw(toActPurpose(on, toLowThresholdAct(escrow)), until);
   const read = left.ok && left.value.state === "clear" ? await readVault(on, escrow.did) : null;
   if (!read?.ok) return false;
   const threshold = Number(read.value.threshold);
   await commit(db, [
-    whileOperation(db, operation),
+    operationUnchanged(db, operation),
     putOperation(
       db,
       operation,
@@ -139,26 +146,26 @@ async function stay(deps: Deps, operation: OperationRow, { escrow, on, until }: 
 
 // ---- A provider that leaves ------------------------------------------------------------------------------------------------
 
-async function leave(deps: Deps, facts: ExitFacts, at: At): Promise<boolean> {
+async function driveLeaving(deps: Deps, facts: ExitFacts, at: ExitPlace): Promise<boolean> {
   const { db } = deps;
   const { escrow, on, until } = at;
-  const operation = await begin(deps, facts);
+  const operation = await beginLeaving(deps, facts);
   if (operation.nextCheckAt === null && operation.status !== "waiting") return true;
-  if (operation.status === "done") return watchLeft(deps, operation, at);
+  if (operation.status === "done") return watchLeftVault(deps, operation, at);
   const tools = toolsOn(deps, on);
-  const low = await driveAct(tools, on, lowThreshold(escrow), knownOf(operation), until);
-  if (low.state !== "done") return note(deps, operation, low, { statements: [], more: null, scheduled: null });
+  const low = await driveAct(tools, on, toLowThresholdAct(escrow), seenScheduleOf(operation), until);
+  if (low.state !== "done") return noteProgress(deps, operation, low, { statements: [], more: null, scheduled: null });
   const { scheduled } = low.onChain;
   const lowered = scheduled === null && escrow.chainThreshold !== 0 ? [setChainThreshold(db, escrow, 0)] : [];
   // The chain took its time: a provider that has opened a market meanwhile keeps its vault.
-  if (!leaves(await readBatch(db, exitReads(deps, escrow)), deps.clock.now())) return false;
+  if (!isLeaving(await readBatch(db, exitReads(deps, escrow)), deps.clock.now())) return false;
   const driven = await driveRelease(tools, on, escrow.did, 0n, until);
   const more = scheduled === null ? null : Math.max(scheduled.effectiveAt + SECOND_MS, Date.now() + MINUTE_MS);
-  return note(deps, operation, driven, { statements: lowered, more, scheduled });
+  return noteProgress(deps, operation, driven, { statements: lowered, more, scheduled });
 }
 
 /** Removes the vault's threshold and stores the operation, from which a job resumes after a crash. */
-async function begin(deps: Deps, { operation, escrows }: ExitFacts): Promise<OperationRow> {
+async function beginLeaving(deps: Deps, { operation, escrows }: ExitFacts): Promise<OperationRow> {
   const { db, clock } = deps;
   const [first] = escrows;
   if (!first) throw new Error("unreachable: a vault has an escrow");
@@ -167,14 +174,14 @@ async function begin(deps: Deps, { operation, escrows }: ExitFacts): Promise<Ope
   const key = releaseKey(first);
   const turned = held.map((before) => ({
     before,
-    after: { ...before, baseThreshold: 0, threshold: 0, otherThreshold: 0, state: leftState(before) },
+    after: { ...before, baseThreshold: 0, threshold: 0, otherThreshold: 0, state: stateAfterLeaving(before) },
   }));
   await commitAll(deps, [
-    ...(operation ? [whileOperation(db, operation)] : []),
-    whileLeaving(db, first, clock.now()),
+    ...(operation ? [operationUnchanged(db, operation)] : []),
+    stillLeaving(db, first, clock.now()),
     ...held.flatMap((row) => dropThreshold(db, row)),
-    wantAgain(db, key, {}, Date.now()),
-    ...(await turnedStatements(
+    requestOperation(db, key, {}, Date.now()),
+    ...(await recordEscrowTurns(
       deps,
       turned.filter(({ before, after }) => before.state !== after.state),
     )),
@@ -184,106 +191,108 @@ async function begin(deps: Deps, { operation, escrows }: ExitFacts): Promise<Ope
   return begun;
 }
 
-const leftState = ({ state }: EscrowRow): EscrowRow["state"] => (state === "CONSTRAINED" ? state : "FUNDING");
+const stateAfterLeaving = ({ state }: EscrowRow): EscrowRow["state"] => (state === "CONSTRAINED" ? state : "FUNDING");
 
-const lowThreshold = ({ did }: EscrowRow): VaultAct => ({
+const toLowThresholdAct = ({ did }: EscrowRow): VaultAct => ({
   kind: "low_threshold",
-  providerDidHash: didHash(did),
+  providerDidHash: hashDid(did),
   threshold: 0n,
 });
 
 /** The schedule of the low threshold as it was last seen. */
-function knownOf({ wanted }: OperationRow) {
+function seenScheduleOf({ wanted }: OperationRow) {
   const { effective_at: effectiveAt, nonce } = wanted;
   return effectiveAt && nonce ? { effectiveAt: Number(effectiveAt), nonce: Number(nonce) } : null;
 }
 
 // ---- Its progress ----------------------------------------------------------------------------------------------------------
 
-type Noted = {
+type ProgressNote = {
   readonly statements: readonly Statement[];
   /** When to continue, if a step that is done leaves more to do. */
   readonly more: number | null;
-  readonly scheduled: ReturnType<typeof knownOf>;
+  readonly scheduled: ReturnType<typeof seenScheduleOf>;
 };
 
-async function note(
+async function noteProgress(
   deps: Deps,
   operation: OperationRow,
-  driven: DrivenTo<unknown>,
-  { statements, more, scheduled }: Noted,
+  driven: DriveResult<unknown>,
+  { statements, more, scheduled }: ProgressNote,
 ): Promise<boolean> {
   const { db } = deps;
   const now = Date.now();
   const { state, txHash } = driven;
   const status = state === "done" && more !== null ? "waiting" : state;
   const reason = driven.state === "done" ? (scheduled ? "scheduled" : null) : driven.reason;
-  const known = driven.state === "done" ? scheduled : knownOf(operation);
-  const asked = driven.state === "waiting" && isAsked(operation) ? { asked: "yes" } : {};
+  const known = driven.state === "done" ? scheduled : seenScheduleOf(operation);
+  const asked = driven.state === "waiting" && isReleaseRequested(operation) ? { asked: "yes" } : {};
   const wanted = { ...asked, ...(known && { effective_at: String(known.effectiveAt), nonce: String(known.nonce) }) };
-  const dueAt = nextAt(driven, more, now);
+  const dueAt = nextDriveAt(driven, more, now);
   await commitAll(deps, [
-    whileOperation(db, operation),
+    operationUnchanged(db, operation),
     putOperation(db, operation, { wanted, status, reason, txHash, nextCheckAt: dueAt }, now),
-    checkAt(db, operation, dueAt, now),
+    setNextCheck(db, operation, dueAt, now),
     ...statements,
-    ...(driven.state === "failed" ? [raiseAlert(db, refused(operation, driven.reason))] : []),
-    ...(driven.state === "waiting" && driven.reason === "insufficient_gas" ? [raiseAlert(db, lowGas(operation))] : []),
+    ...(driven.state === "failed" ? [raiseAlert(db, releaseRefusedAlert(operation, driven.reason))] : []),
+    ...(driven.state === "waiting" && driven.reason === "insufficient_gas"
+      ? [raiseAlert(db, lowGasAlert(operation))]
+      : []),
   ]);
   return driven.state !== "waiting";
 }
 
 /** A cancellation on-chain is final. Another refusal may end, such as that of a wallet which the token refuses, so it is tried again. */
-function nextAt(driven: DrivenTo<unknown>, more: number | null, now: number): number | null {
+function nextDriveAt(driven: DriveResult<unknown>, more: number | null, now: number): number | null {
   if (driven.state === "failed") return driven.reason === "cancelled" ? null : now + HOUR_MS;
-  return driven.state === "done" && more !== null ? more : firstCheck(now);
+  return driven.state === "done" && more !== null ? more : firstCheckAt(now);
 }
 
 /** Checks a release by its transaction, because what came to the vault since is no part of it. */
-async function watch(deps: Deps, operation: OperationRow): Promise<boolean> {
+async function watchRelease(deps: Deps, operation: OperationRow): Promise<boolean> {
   const { db, chain } = deps;
   const { network, txHash } = operation;
   const seen = txHash === null ? null : await chain.waitForReceipt(network, txHash, 0);
   if (seen && !seen.ok) return false;
   if (seen?.ok && seen.value.state === "waiting") {
     await commit(db, [
-      whileOperation(db, operation),
-      wantAgain(db, operation, { asked: "yes" }, Date.now()),
-      raiseAlert(db, undone(operation)),
+      operationUnchanged(db, operation),
+      requestOperation(db, operation, { asked: "yes" }, Date.now()),
+      raiseAlert(db, releaseUndoneAlert(operation)),
     ]);
     return true;
   }
-  return checked(deps, operation);
+  return recordCheck(deps, operation);
 }
 
 /** Checks a vault that was left by its balance, whatever became of a transaction. */
-async function watchLeft(deps: Deps, operation: OperationRow, { escrow, on }: At): Promise<boolean> {
+async function watchLeftVault(deps: Deps, operation: OperationRow, { escrow, on }: ExitPlace): Promise<boolean> {
   const { db } = deps;
   const read = await readVault(on, escrow.did);
   if (!read.ok) return false;
-  if (read.value.threshold === 0n && surplusOf(read.value, 0n) === 0n) return checked(deps, operation);
-  await commit(db, [whileOperation(db, operation), wantAgain(db, operation, {}, Date.now())]);
+  if (read.value.threshold === 0n && surplusOf(read.value, 0n) === 0n) return recordCheck(deps, operation);
+  await commit(db, [operationUnchanged(db, operation), requestOperation(db, operation, {}, Date.now())]);
   return true;
 }
 
-async function checked({ db }: Deps, operation: OperationRow): Promise<boolean> {
+async function recordCheck({ db }: Deps, operation: OperationRow): Promise<boolean> {
   const checks = operation.checks + 1;
-  await commit(db, [noteCheck(db, operation, checks, nextCheck(checks, Date.now()))]);
+  await commit(db, [noteCheck(db, operation, checks, nextCheckAfter(checks, Date.now()))]);
   return true;
 }
 
 const vaultOf = ({ subject, network }: OperationRow): string => `${subject} on ${network}`;
-const refused = (operation: OperationRow, reason: string): Alert => ({
+const releaseRefusedAlert = (operation: OperationRow, reason: string): Alert => ({
   kind: "escrow_release",
   subject: vaultOf(operation),
   message: `The vault's release to the provider's wallet was refused: ${reason}.`,
 });
-const undone = (operation: OperationRow): Alert => ({
+const releaseUndoneAlert = (operation: OperationRow): Alert => ({
   kind: "chain_reorganised",
   subject: vaultOf(operation),
   message: "A reorg undid the release of the vault; it is being repeated.",
 });
-const lowGas = ({ network }: OperationRow): Alert => ({
+const lowGasAlert = ({ network }: OperationRow): Alert => ({
   kind: "low_gas",
   subject: `registrar on ${network}`,
   message: "The registrar's account cannot pay for its transactions: releases of escrow wait.",
@@ -291,7 +300,7 @@ const lowGas = ({ network }: OperationRow): Alert => ({
 
 // ---- Jobs ------------------------------------------------------------------------------------------------------------------
 
-const handOn: EachJob["record"] = async ({ env }, id) => {
+const sendToQueue: EachJob["record"] = async ({ env }, id) => {
   const [did = "", network = ""] = id.split(" ");
   await env.CHAIN_QUEUE.send({ kind: "release_escrow", did, network });
   return true;
@@ -302,16 +311,18 @@ export const releaseEscrows: EachJob = {
   kind: "each",
   name: "release_escrows",
   find: async ({ db }, after, limit) => {
-    const { due } = await readBatch(db, { due: findUnchecked(db, "release", Date.now(), after ?? FIRST, limit) });
+    const { due } = await readBatch(db, {
+      due: findDueOperations(db, "release", Date.now(), after ?? BEFORE_FIRST_DUE, limit),
+    });
     return due;
   },
-  record: (deps, id) => handOn(deps, id.split(" ").reverse().join(" ")),
+  record: (deps, id) => sendToQueue(deps, id.split(" ").reverse().join(" ")),
 };
 
 /** Escrows of one slice. */
-const WALKED = 40;
+const ESCROWS_IN_SLICE = 40;
 /** The golden section of 2^32: successive minutes begin far from each other, and soon reach every part. */
-const STRIDE = 2_654_435_769;
+const WALK_STRIDE = 2_654_435_769;
 
 /**
  * Finds providers that have left. Nothing is written when the last market goes, so this walks the escrows: forty a minute from a changing place, and
@@ -322,13 +333,13 @@ export const findLeaving: EachJob = {
   name: "find_leaving",
   find: async ({ db }, after) => {
     if (after !== null) return [];
-    const start = ((Math.floor(Date.now() / MINUTE_MS) * STRIDE) % 2 ** 32).toString(16).padStart(8, "0");
+    const start = ((Math.floor(Date.now() / MINUTE_MS) * WALK_STRIDE) % 2 ** 32).toString(16).padStart(8, "0");
     const { ahead, first } = await readBatch(db, {
-      ahead: findUnsold(db, `did:aeap:${start}`, WALKED),
-      first: findUnsold(db, "", WALKED),
+      ahead: findUnsoldVaults(db, `did:aeap:${start}`, ESCROWS_IN_SLICE),
+      first: findUnsoldVaults(db, "", ESCROWS_IN_SLICE),
     });
     const now = Date.now();
     return [...new Set([...ahead, ...first].map(({ id }) => id))].map((id) => ({ at: now, id }));
   },
-  record: handOn,
+  record: sendToQueue,
 };

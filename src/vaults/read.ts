@@ -3,7 +3,7 @@
 import { findAgent } from "../agents/find-store.ts";
 import { toEscrowView } from "../agents/views.ts";
 import type { ManagementCall } from "../call.ts";
-import { amountOn, networkNamed } from "../chain/networks.ts";
+import { formatTokenUnits, requireNetwork } from "../chain/networks.ts";
 import type { Config, Deps } from "../context.ts";
 import { toIso } from "../core/clock.ts";
 import { ServiceError } from "../core/errors.ts";
@@ -21,12 +21,12 @@ import type { EscrowReport, VaultView } from "./responses.ts";
 export const vaultReads = ({ db, config }: Deps, did: string, environment: Environment) => ({
   escrows: findEscrows(db, did, environment),
   booked: findBookedBlocks(db, did, environment),
-  lines: findVaultLines(db, { did, environment }, editionsIn(config), VAULT_MOVEMENTS),
+  lines: findVaultLines(db, { did, environment }, presentEditionsOf(config), VAULT_MOVEMENTS),
 });
 export type Vaults = ReadResults<ReturnType<typeof vaultReads>>;
 
 /** The present edition of each network. */
-const editionsIn = ({ networks }: Config): Record<string, string> =>
+const presentEditionsOf = ({ networks }: Config): Record<string, string> =>
   Object.fromEntries(networks.map((one) => [one.network, one.settlement_contract.toLowerCase()]));
 
 export async function getEscrow(call: ManagementCall, did: string): Promise<EscrowReport> {
@@ -36,11 +36,11 @@ export async function getEscrow(call: ManagementCall, did: string): Promise<Escr
     ...vaultReads(deps, did, call.environment),
   });
   if (!found) throw new ServiceError("not_found");
-  return toReport(deps.config, found, vaults);
+  return toEscrowReport(deps.config, found, vaults);
 }
 
 /** A consumer has no escrow, so its state is null. */
-export const toReport = (
+export const toEscrowReport = (
   config: Config,
   { agent }: AgentWithPrincipal,
   { escrows, lines, booked }: Vaults,
@@ -56,11 +56,11 @@ function toVaultView(
   lines: readonly VaultLine[],
   bookedBlock: number | null,
 ): VaultView {
-  const network = networkNamed(config.networks, escrow.network);
+  const network = requireNetwork(config.networks, escrow.network);
   const own = lines
     .filter((line) => line.network === escrow.network && line.contract === editionOf(escrow, network))
     .toSorted((one, other) => other.number - one.number);
-  const shown = (units: number): string => amountOn(network, units);
+  const shown = (units: number): string => formatTokenUnits(network, units);
   return {
     ...toEscrowView(config, escrow),
     as_of_block: bookedBlock,

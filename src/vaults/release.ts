@@ -2,11 +2,11 @@
 // amount only says what the caller expects, and another amount is refused.
 import { findAgent } from "../agents/find-store.ts";
 import type { ManagementCall } from "../call.ts";
-import { amountOn, caip2Of, findNetwork, type Network } from "../chain/networks.ts";
-import { findOperation, wantAgain, whileOperation } from "../chain/store.ts";
-import { readVault, surplusOf, type VaultAt } from "../chain/surplus.ts";
+import { findNetwork, formatTokenUnits, type Network, toCaip2 } from "../chain/networks.ts";
+import { findOperation, operationUnchanged, requestOperation } from "../chain/store.ts";
+import { readVault, surplusOf, type VaultState } from "../chain/surplus.ts";
 import { systemClock, toIsoOrNull } from "../core/clock.ts";
-import { withFurther } from "../core/daily.ts";
+import { addDailyRequests } from "../core/daily.ts";
 import { fieldError, ServiceError, validationError } from "../core/errors.ts";
 import { MARKET_PROVISION_WAIT_MS, RELEASES_A_DAY } from "../core/limits.ts";
 import { parseAmount } from "../core/money.ts";
@@ -15,13 +15,13 @@ import { readBatch } from "../db/batch.ts";
 import type { OperationRow } from "../db/tables/chain.ts";
 import { vaultThreshold } from "../escrow/threshold.ts";
 import { recordActivity } from "../journal/activity.ts";
-import { driveVault, type ExitFacts, editionAt, exitReads, leaves, releaseKey } from "./exit.ts";
+import { driveVault, type ExitFacts, editionAt, exitReads, isLeaving, releaseKey } from "./exit.ts";
 import type { ReleaseView } from "./responses.ts";
 import type { ReleaseInput } from "./schema.ts";
 
 const RETRY_SECONDS = 2;
 /** Each release costs gas. */
-const BOUND = {
+const RELEASE_BOUND = {
   most: RELEASES_A_DAY,
   message: `A vault can be released at most ${RELEASES_A_DAY} times in 24 hours.`,
 };
@@ -35,16 +35,16 @@ export async function releaseEscrow(call: ManagementCall, did: string, input: Re
   if (!sells(found.agent.economicRole)) throw new ServiceError("role_not_permitted");
   if (!network)
     throw validationError([fieldError("network", "invalid_value", "No such network; see GET /v1/markets.")]);
-  const expected = expectedUnits(input.amount, network);
-  const asks = withFurther(facts.operation?.asks ?? null, 1, deps.clock.now(), BOUND);
-  const { wallet, releasable } = await judge(call, facts, network, expected);
+  const expected = parseExpectedUnits(input.amount, network);
+  const asks = addDailyRequests(facts.operation?.asks ?? null, 1, deps.clock.now(), RELEASE_BOUND);
+  const { wallet, releasable } = await judgeRelease(call, facts, network, expected);
   const key = releaseKey(vault);
-  const base = { did, network: vault.network, caip2: caip2Of(network), currency: network.currency };
-  const view = { ...base, amount: amountOn(network, releasable), operational_wallet: wallet };
+  const base = { did, network: vault.network, caip2: toCaip2(network), currency: network.currency };
+  const view = { ...base, amount: formatTokenUnits(network, releasable), operational_wallet: wallet };
   await call.commit(
     [
-      ...(facts.operation ? [whileOperation(db, facts.operation)] : []),
-      wantAgain(db, key, { asked: "yes" }, Date.now(), asks),
+      ...(facts.operation ? [operationUnchanged(db, facts.operation)] : []),
+      requestOperation(db, key, { asked: "yes" }, Date.now(), asks),
       recordActivity(db, { platformId: found.agent.platformId, environment }, call.now, {
         action: "agent.escrow_release_requested",
         actor: caller.actor,
@@ -61,10 +61,10 @@ export async function releaseEscrow(call: ManagementCall, did: string, input: Re
   // If a crash leaves the operation, the minute's job finds it.
   if (!driven) await deps.env.CHAIN_QUEUE.send({ kind: "release_escrow", ...vault });
   const { operation } = await readBatch(db, { operation: findOperation(db, key) });
-  return { ...view, ...progressOf(operation) };
+  return { ...view, ...toReleaseProgress(operation) };
 }
 
-function expectedUnits(amount: string | undefined, { decimals }: Network): bigint | null {
+function parseExpectedUnits(amount: string | undefined, { decimals }: Network): bigint | null {
   if (amount === undefined) return null;
   const parsed = parseAmount(amount, decimals);
   if (!parsed.ok) throw validationError([fieldError("amount", parsed.fault)]);
@@ -72,7 +72,7 @@ function expectedUnits(amount: string | undefined, { decimals }: Network): bigin
 }
 
 /** @throws ServiceError when nothing can be released, or not what is expected */
-async function judge(
+async function judgeRelease(
   { deps, environment }: ManagementCall,
   facts: ExitFacts,
   network: Network,
@@ -80,45 +80,45 @@ async function judge(
 ): Promise<{ readonly wallet: string; readonly releasable: bigint }> {
   const escrow = facts.escrows.find((row) => row.environment === environment);
   const on = escrow && editionAt(deps, escrow);
-  if (!escrow || !on) throw nothing("The agent has no escrow on this network.", { network: network.network });
+  if (!escrow || !on) throw nothingToRelease("The agent has no escrow on this network.", { network: network.network });
   if (facts.escrows.some(({ state }) => state === "CONSTRAINED"))
     throw new ServiceError("escrow_constrained", { detail: { network: network.network } });
   const read = await readVault(on, escrow.did);
   if (!read.ok) throw new ServiceError("chain_unavailable", { headers: { "Retry-After": String(RETRY_SECONDS) } });
-  const threshold = leaves(facts, deps.clock.now()) ? 0n : BigInt(vaultThreshold(escrow));
+  const threshold = isLeaving(facts, deps.clock.now()) ? 0n : BigInt(vaultThreshold(escrow));
   const releasable = surplusOf(read.value, threshold);
-  const detail = detailOf(network, read.value, threshold, releasable, facts.operation);
-  if (releasable === 0n) throw nothing("The vault holds nothing above its threshold and reserve.", detail);
+  const detail = toRefusalDetail(network, read.value, threshold, releasable, facts.operation);
+  if (releasable === 0n) throw nothingToRelease("The vault holds nothing above its threshold and reserve.", detail);
   if (expected !== null && expected !== releasable)
-    throw nothing("Send exactly what the vault holds above its threshold and reserve, or no amount.", detail);
+    throw nothingToRelease("Send exactly what the vault holds above its threshold and reserve, or no amount.", detail);
   return { wallet: read.value.wallet ?? escrow.operationalWallet, releasable };
 }
 
-const nothing = (message: string, detail: Record<string, unknown>): ServiceError =>
+const nothingToRelease = (message: string, detail: Record<string, unknown>): ServiceError =>
   new ServiceError("invalid_status", { message, detail });
 
-const detailOf = (
+const toRefusalDetail = (
   network: Network,
-  { balance, reserve }: VaultAt,
+  { balance, reserve }: VaultState,
   threshold: bigint,
   releasable: bigint,
   operation: OperationRow | null,
 ) => ({
   network: network.network,
-  releasable: amountOn(network, releasable),
-  held: amountOn(network, balance),
-  threshold: amountOn(network, threshold),
-  reserve: amountOn(network, reserve),
-  ...(operation && { last_release: lastOf(operation) }),
+  releasable: formatTokenUnits(network, releasable),
+  held: formatTokenUnits(network, balance),
+  threshold: formatTokenUnits(network, threshold),
+  reserve: formatTokenUnits(network, reserve),
+  ...(operation && { last_release: lastReleaseOf(operation) }),
 });
 
-function lastOf(operation: OperationRow) {
-  const { status, tx_hash } = progressOf(operation);
+function lastReleaseOf(operation: OperationRow) {
+  const { status, tx_hash } = toReleaseProgress(operation);
   return { status, tx_hash };
 }
 
 /** `scheduled`: the threshold of a leaving provider waits for the contract's delay. */
-function progressOf(
+function toReleaseProgress(
   operation: OperationRow | null,
 ): Pick<ReleaseView, "status" | "tx_hash" | "reason" | "effective_at"> {
   const effectiveAt = operation?.wanted["effective_at"];

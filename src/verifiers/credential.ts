@@ -43,14 +43,14 @@ export async function verifyCredential(
   verifier: VerifierRow,
   { audience, now }: { readonly audience: string; readonly now: number },
 ): Promise<Credential> {
-  if (verifier.status !== "enabled") return refused("the Verifier is disabled");
+  if (verifier.status !== "enabled") return refuseCredential("the Verifier is disabled");
   const checked = await verifyJws(jws, REVOCATION_TYP, verifierKey(verifier.jwks), VERIFIER_ALGORITHMS);
-  if (!checked.ok) return refused(checked.reason);
+  if (!checked.ok) return refuseCredential(checked.reason);
   const fault = claimFault(checked.payload, verifier, audience, now);
-  return fault === null ? { ok: true, attestationId: String(checked.payload["sub"]) } : refused(fault);
+  return fault === null ? { ok: true, attestationId: String(checked.payload["sub"]) } : refuseCredential(fault);
 }
 
-const refused = (reason: string): Credential => ({ ok: false, reason: `revocation: ${reason}` });
+const refuseCredential = (reason: string): Credential => ({ ok: false, reason: `revocation: ${reason}` });
 
 function claimFault(claims: JsonObject, { verifierId }: VerifierRow, audience: string, now: number): string | null {
   const { iss, sub, aud, iat, exp, nbf } = claims;

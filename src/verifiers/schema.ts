@@ -6,17 +6,17 @@ import { name, pageQuery } from "../http/schemas.ts";
 import { isCoordinate, isEd25519Point, isP256Point } from "../protocol/verifier-keys.ts";
 
 const KEYS_MAX = 10;
-const STOP = { abort: true };
+const ABORT = { abort: true };
 
 const kid = z
   .string()
-  .min(1, STOP)
-  .max(200, STOP)
+  .min(1, ABORT)
+  .max(200, ABORT)
   .regex(/^[!-~]+$/, "Must be visible ASCII characters.")
   .register(z.globalRegistry, { id: "KeyName" });
 const coordinate = z
   .string()
-  .refine(isCoordinate, { ...STOP, params: { code: "invalid_format" }, message: "Must be 32 bytes in base64url." });
+  .refine(isCoordinate, { ...ABORT, params: { code: "invalid_format" }, message: "Must be 32 bytes in base64url." });
 const use = z.literal("sig").optional();
 
 const p256 = z

@@ -34,7 +34,7 @@ export const updateVerifier = (db: Database, before: VerifierRow, after: Verifie
   );
 
 /** Aborts the batch (Conflict) if the Verifier was changed after it was read: it may be disabled, or have other keys. */
-export const verifierStays = (db: Database, { verifierId, updatedAt }: VerifierRow): Statement =>
+export const refuseChangedVerifier = (db: Database, { verifierId, updatedAt }: VerifierRow): Statement =>
   guard(
     db,
     sql`exists (select 1 from verifiers v where v.verifier_id = ${verifierId} and v.updated_at = ${updatedAt})`,
@@ -52,13 +52,13 @@ export const isUsed = (db: Database, verifierId: string, jti: string): Read<bool
   );
 
 /** How many ended credentials are deleted with each use. */
-const FORGOTTEN = 10;
+const DELETED_WITH_USE = 10;
 
 /** Marks a credential as used, and deletes some that have ended. Aborts the batch (Conflict) if another call has used it meanwhile. */
 export const useCredential = (db: Database, row: UsedCredentialRow, now: number): Statement[] => [
   db.delete(usedCredentials).where(
     sql`(verifier_id, jti) in (select verifier_id, jti from used_credentials where expires_at <= ${now}
-          order by expires_at, verifier_id, jti limit ${FORGOTTEN})`,
+          order by expires_at, verifier_id, jti limit ${DELETED_WITH_USE})`,
   ),
   db.insert(usedCredentials).values(row),
 ];

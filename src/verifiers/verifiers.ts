@@ -1,9 +1,9 @@
 // Operators register, read and change Verifiers (PRN-22). The attestations of a Verifier stay, whatever happens to it.
-import { askedPage, type OperatorCall, type Precheck, precheckKnown } from "../call.ts";
+import { type OperatorCall, type Precheck, precheckExists, readPage } from "../call.ts";
 import { toIso } from "../core/clock.ts";
 import { ServiceError } from "../core/errors.ts";
 import { newId } from "../core/ids.ts";
-import { listingOf, type Page, toPage } from "../core/page.ts";
+import { hashListing, type Page, toPage } from "../core/page.ts";
 import type { VerifierRow } from "../db/tables/principals.ts";
 import { recordOperatorEntry } from "../journal/operator-log.ts";
 import type { VerifierView } from "./responses.ts";
@@ -27,14 +27,14 @@ export async function registerVerifier(call: OperatorCall, input: VerifierInput)
 }
 
 export async function getVerifiers(call: OperatorCall, query: VerifierQuery): Promise<Page<VerifierView>> {
-  const page = await askedPage(call, query, listingOf("verifiers", [], {}));
+  const page = await readPage(call, query, hashListing("verifiers", [], {}));
   const { rows } = await call.read({ rows: listVerifiers(call.db, page) });
   return toPage(rows, page, ({ createdAt, verifierId }) => ({ at: createdAt, id: verifierId }), toView);
 }
 
 export async function getVerifier(call: OperatorCall, verifierId: string): Promise<VerifierView> {
   const { verifier } = await call.read({ verifier: findVerifier(call.db, verifierId) });
-  return toView(known(verifier));
+  return toView(requireVerifier(verifier));
 }
 
 export async function patchVerifier(
@@ -45,7 +45,7 @@ export async function patchVerifier(
   const { db, deps, actor } = call;
   const now = deps.clock.now();
   const found = await call.read({ verifier: findVerifier(db, verifierId) });
-  const before = known(found.verifier);
+  const before = requireVerifier(found.verifier);
   const { name = before.name, jwks = before.jwks, status = before.status } = patch;
   const after: VerifierRow = { ...before, name, jwks, status, updatedAt: Math.max(now, before.updatedAt + 1) };
   const changed = MEMBERS.filter((member) => JSON.stringify(before[member]) !== JSON.stringify(after[member]));
@@ -63,9 +63,9 @@ export async function patchVerifier(
 const MEMBERS = ["name", "jwks", "status"] as const;
 
 export const precheckVerifier = ({ db }: OperatorCall, verifierId: string): Precheck =>
-  precheckKnown(findVerifier(db, verifierId));
+  precheckExists(findVerifier(db, verifierId));
 
-function known(verifier: VerifierRow | null): VerifierRow {
+function requireVerifier(verifier: VerifierRow | null): VerifierRow {
   if (!verifier) throw new ServiceError("not_found");
   return verifier;
 }

@@ -17,7 +17,7 @@ export type AddressRules = {
 const LOCAL_HOSTS: ReadonlySet<string> = new Set(["127.0.0.1", "[::1]", "localhost"]);
 
 /** Names of internal hosts. Each also covers all names that end with it. */
-const INSIDE = [
+const INTERNAL_HOSTS = [
   "localhost",
   "local",
   "localdomain",
@@ -72,17 +72,17 @@ export function judgeAddress(text: string, { local, own }: AddressRules): Addres
   return judgeHost(url.hostname, own);
 }
 
-const ADDRESS = "Must name a host by its domain name: IP addresses are not accepted.";
-const PUBLIC = "Must name a host of the public internet.";
+const IP_REFUSED = "Must name a host by its domain name: IP addresses are not accepted.";
+const NOT_PUBLIC = "Must name a host of the public internet.";
 
 function judgeHost(hostname: string, own: string): AddressFault | null {
-  if (hostname.startsWith("[") || /^\d+(\.\d+){3}$/.test(hostname)) return ADDRESS;
+  if (hostname.startsWith("[") || /^\d+(\.\d+){3}$/.test(hostname)) return IP_REFUSED;
   const name = hostname.replace(/(?<!\.)\.+$/, "");
   // The parser accepts some names that no host can have.
   if (!/^(?=.{1,253}$)([a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?\.)+[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])$/.test(name))
-    return PUBLIC;
+    return NOT_PUBLIC;
   if (name === own) return "Must not be this service.";
-  return INSIDE.some((end) => name === end || name.endsWith(`.${end}`)) ? PUBLIC : null;
+  return INTERNAL_HOSTS.some((end) => name === end || name.endsWith(`.${end}`)) ? NOT_PUBLIC : null;
 }
 
 // ---- Addresses of a name -------------------------------------------------------------------------------------------------
@@ -92,7 +92,7 @@ export const isPublicAddress = (address: string): boolean =>
   address.includes(":") ? isPublicV6(address) : isPublicV4(address);
 
 /** First address and prefix length of the ranges that are not public. */
-const CLOSED_V4: readonly (readonly [string, number])[] = [
+const NON_PUBLIC_V4: readonly (readonly [string, number])[] = [
   ["0.0.0.0", 8],
   ["10.0.0.0", 8],
   ["100.64.0.0", 10],
@@ -112,17 +112,17 @@ const CLOSED_V4: readonly (readonly [string, number])[] = [
   ["168.63.129.16", 32],
 ];
 
-function v4Of(text: string): number | null {
+function parseV4(text: string): number | null {
   const parts = /^(\d{1,3})\.(\d{1,3})\.(\d{1,3})\.(\d{1,3})$/.exec(text)?.slice(1).map(Number);
   return parts?.every((part) => part < 256) ? parts.reduce((sum, part) => sum * 256 + part, 0) : null;
 }
 
 function isPublicV4(text: string): boolean {
-  const address = v4Of(text);
+  const address = parseV4(text);
   if (address === null) return false;
-  return !CLOSED_V4.some(([from, bits]) => {
+  return !NON_PUBLIC_V4.some(([from, bits]) => {
     const size = 2 ** (32 - bits);
-    return Math.floor(address / size) === Math.floor((v4Of(from) ?? 0) / size);
+    return Math.floor(address / size) === Math.floor((parseV4(from) ?? 0) / size);
   });
 }
 
@@ -130,14 +130,14 @@ function isPublicV4(text: string): boolean {
  * Global unicast is 2000::/3. Not public within it are protocol assignments with Teredo, documentation, and 6to4, whose addresses carry a v4 address.
  */
 function isPublicV6(text: string): boolean {
-  const [first = 0, second = 0] = v6Of(text) ?? [];
+  const [first = 0, second = 0] = parseV6(text) ?? [];
   if (first < 0x2000 || first > 0x3fff) return false;
   if (first === 0x2001 && (second < 0x0200 || second === 0x0db8)) return false;
   return first !== 0x2002 && first !== 0x3fff;
 }
 
 /** The eight groups of the address; null if the text is not one. */
-function v6Of(text: string): number[] | null {
+function parseV6(text: string): number[] | null {
   if (!URL.canParse(`http://[${text}]/`)) return null;
   const [head = "", tail] = new URL(`http://[${text}]/`).hostname.slice(1, -1).split("::");
   const groups = (part: string) => (part === "" ? [] : part.split(":").map((group) => Number.parseInt(group, 16)));

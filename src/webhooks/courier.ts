@@ -5,7 +5,7 @@ import { systemClock } from "../core/clock.ts";
 import { MINUTE_MS } from "../core/limits.ts";
 import { WebhookObject } from "../objects/webhook-object.ts";
 import { deliverDue } from "./deliver.ts";
-import { CLAIMS_AT_ONCE, restMs } from "./schedule.ts";
+import { CLAIMS_PER_INVOCATION, restMs } from "./schedule.ts";
 
 const ID = "webhookId";
 /** How long one invocation works. An alarm may run for fifteen minutes. */
@@ -50,10 +50,10 @@ export class WebhookCourier extends WebhookObject<Env> {
       this.failuresInARow = taken > 0 ? 0 : this.failuresInARow + tried;
       this.restsUntil = this.clock.now() + restMs(this.failuresInARow);
       const now = this.clock.now();
-      return this.restsUntil <= now && claims < CLAIMS_AT_ONCE && now < until;
+      return this.restsUntil <= now && claims < CLAIMS_PER_INVOCATION && now < until;
     };
     try {
-      while (this.again && claims < CLAIMS_AT_ONCE) {
+      while (this.again && claims < CLAIMS_PER_INVOCATION) {
         this.again = false;
         const next = this.restsUntil > this.clock.now() ? this.restsUntil : await this.deliver(webhookId, goesOn);
         nextAt = next === null ? null : Math.max(next, this.restsUntil);

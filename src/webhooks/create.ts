@@ -4,20 +4,20 @@ import { type FieldError, fieldError, validationError } from "../core/errors.ts"
 import { newId } from "../core/ids.ts";
 import { WEBHOOKS_MAX } from "../core/limits.ts";
 import { hostIsAsWritten } from "../core/text.ts";
-import { present } from "../db/batch.ts";
+import { dropAbsentReads } from "../db/batch.ts";
 import { recordActivity } from "../journal/activity.ts";
 import { findAddressee } from "../journal/notice-store.ts";
-import { noticeTo } from "../journal/notices.ts";
+import { recordNoticeTo } from "../journal/notices.ts";
 import { drawWebhookSecret } from "../protocol/webhook-signature.ts";
 import { judgeAddress } from "./address.ts";
-import { realTime } from "./read.ts";
+import { readRealTime } from "./read.ts";
 import { isLocal } from "./resolve.ts";
 import type { NewWebhookView, WebhookInput } from "./schema.ts";
 import { newestSealKey, sealSecret } from "./secrets.ts";
 import { countEndpoints, insertEndpoint } from "./store.ts";
 import { toNewWebhookView } from "./views.ts";
 
-export function addressFaults({ deps }: ManagementCall, url: string | undefined): FieldError[] {
+export function findAddressFaults({ deps }: ManagementCall, url: string | undefined): FieldError[] {
   if (url === undefined) return [];
   const own = new URL(deps.config.issuer).hostname;
   const fault = judgeAddress(url, { local: isLocal(deps.env), own });
@@ -26,23 +26,23 @@ export function addressFaults({ deps }: ManagementCall, url: string | undefined)
 }
 
 /** Reports these faults together with those of the other fields. */
-export const precheckNew = (call: ManagementCall, { url }: Partial<WebhookInput>): Precheck =>
+export const precheckNewWebhook = (call: ManagementCall, { url }: Partial<WebhookInput>): Precheck =>
   precheck({ count: countEndpoints(call.db, call.tenant) }, ({ count }) => [
-    ...addressFaults(call, url),
-    ...limitFaults(count),
+    ...findAddressFaults(call, url),
+    ...findLimitFaults(count),
   ]);
 
-function limitFaults(count: number): FieldError[] {
+function findLimitFaults(count: number): FieldError[] {
   if (count < WEBHOOKS_MAX) return [];
   const message = `An account can have at most ${WEBHOOKS_MAX} endpoints in an environment.`;
   return [fieldError("url", "invalid_value", message)];
 }
 
-export const selectionOf = (names: readonly string[]): string[] => [...new Set(names)];
+export const dedupeEventTypes = (names: readonly string[]): string[] => [...new Set(names)];
 
 export async function createWebhook(call: ManagementCall, input: WebhookInput): Promise<NewWebhookView> {
   const { db, deps, tenant, environment } = call;
-  const now = realTime(call);
+  const now = readRealTime(call);
   // The insert enforces the limit. Only a retry after a conflict counts again, so that it can name the limit as the fault.
   const {
     caller,
@@ -50,9 +50,9 @@ export async function createWebhook(call: ManagementCall, input: WebhookInput): 
     count = 0,
   } = await call.read({
     account: findAddressee(db, tenant.platformId),
-    ...present({ count: call.contended ? countEndpoints(db, tenant) : null }),
+    ...dropAbsentReads({ count: call.contended ? countEndpoints(db, tenant) : null }),
   });
-  const faults = [...addressFaults(call, input.url), ...limitFaults(count)];
+  const faults = [...findAddressFaults(call, input.url), ...findLimitFaults(count)];
   if (faults.length > 0) throw validationError(faults);
   const webhookId = newId("whe", now);
   const secret = drawWebhookSecret();
@@ -61,7 +61,7 @@ export async function createWebhook(call: ManagementCall, input: WebhookInput): 
     platformId: caller.platformId,
     environment,
     url: input.url,
-    eventTypes: selectionOf(input.event_types),
+    eventTypes: dedupeEventTypes(input.event_types),
     description: input.description ?? null,
     status: "enabled",
     disabledCause: null,
@@ -84,7 +84,7 @@ export async function createWebhook(call: ManagementCall, input: WebhookInput): 
     [
       ...insertEndpoint(db, row),
       recordActivity(db, row, call.now, created),
-      ...noticeTo(db, account, now, { kind: "customer.webhook_created", data }),
+      ...recordNoticeTo(db, account, now, { kind: "customer.webhook_created", data }),
     ],
     view,
   );

@@ -3,19 +3,19 @@
 import type { ManagementCall } from "../call.ts";
 import { recordActivity } from "../journal/activity.ts";
 import { findAddressee } from "../journal/notice-store.ts";
-import { noticeTo } from "../journal/notices.ts";
-import { disabledNotice } from "./disable.ts";
-import { wake } from "./nudge.ts";
-import { known, ownEndpoint, realTime } from "./read.ts";
+import { recordNoticeTo } from "../journal/notices.ts";
+import { toDisabledNotice } from "./disable.ts";
+import { wakeEndpoint } from "./nudge.ts";
+import { readOwnEndpoint, readRealTime, requireEndpoint } from "./read.ts";
 import { deleteEndpoint } from "./store.ts";
 
 export async function deleteWebhook(call: ManagementCall, webhookId: string): Promise<null> {
   const { db, deps, now } = call;
   const { caller, endpoint, account } = await call.read({
-    ...ownEndpoint(call, webhookId),
+    ...readOwnEndpoint(call, webhookId),
     account: findAddressee(db, call.tenant.platformId),
   });
-  const before = known(endpoint);
+  const before = requireEndpoint(endpoint);
   const deleted = {
     action: "webhook.deleted",
     actor: caller.actor,
@@ -25,10 +25,12 @@ export async function deleteWebhook(call: ManagementCall, webhookId: string): Pr
     [
       ...deleteEndpoint(db, webhookId),
       recordActivity(db, before, now, deleted),
-      ...(before.status === "enabled" ? noticeTo(db, account, realTime(call), disabledNotice(before, "deleted")) : []),
+      ...(before.status === "enabled"
+        ? recordNoticeTo(db, account, readRealTime(call), toDisabledNotice(before, "deleted"))
+        : []),
     ],
     null,
   );
-  call.background(wake(deps.env, webhookId));
+  call.background(wakeEndpoint(deps.env, webhookId));
   return null;
 }

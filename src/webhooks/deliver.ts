@@ -2,29 +2,29 @@
 // After a crash the lease expires and the same deliveries are tried again: a receiver may get one twice, but misses none.
 import type { Deps } from "../context.ts";
 import { DAY_MS, SECOND_MS, WEBHOOK_FAILING_DAYS_MAX } from "../core/limits.ts";
-import { eachAtOnce } from "../core/parallel.ts";
-import { commit, type Read, type Reads, readBatch, type Statement, written } from "../db/batch.ts";
+import { runConcurrently } from "../core/parallel.ts";
+import { commit, type Read, type Reads, readBatch, type Statement, toWriteRead } from "../db/batch.ts";
 import type { Attempt, EndpointRow, QueuedRow } from "../db/tables/webhooks.ts";
 import { disableFailing } from "./disable.ts";
-import { bodyOf } from "./fan-out.ts";
+import { toBody } from "./fan-out.ts";
 import { logOutcomes, type Outcome } from "./log-store.ts";
-import { type AttemptError, isTaken, post, type StartTimer, startTimer, unsent } from "./post.ts";
+import { type AttemptError, isAccepted, postDelivery, type StartTimer, startTimer, toUnsentAttempt } from "./post.ts";
 import {
   claimDue,
   claimFound,
-  dropQueued,
-  endQueued,
-  findFree,
+  deleteQueued,
+  deleteQueuedOfEndpoint,
   findNextAt,
-  putBack,
-  putOff,
+  findUnleased,
+  postponeQueued,
+  releaseLease,
   type SentRow,
 } from "./queue-store.ts";
-import { dropReplay } from "./replay-store.ts";
+import { deleteReplay } from "./replay-store.ts";
 import { judgeReceiver } from "./resolve.ts";
-import { AT_ONCE, CLAIMED_AT_ONCE, CLAIMED_WHILE_FAILING, nextAttemptAt } from "./schedule.ts";
+import { CLAIM_SIZE, CLAIM_SIZE_WHILE_FAILING, nextAttemptAt, SENT_AT_ONCE } from "./schedule.ts";
 import { openSecrets } from "./secrets.ts";
-import { findById, noteFailing } from "./store.ts";
+import { findById, recordFailingSince } from "./store.ts";
 
 /** Longer than the slowest claim: three times six at once, each with fifteen seconds after five of the resolver. */
 export const LEASE_MS = 75 * SECOND_MS;
@@ -38,19 +38,24 @@ export type Claim = {
   readonly nextAt: number | null;
 };
 
-type Before = {
+type PreviousClaim = {
   /** The outcomes of the previous claim, recorded in the same trip. */
   readonly statements?: readonly Statement[];
   /** Further due deliveries that the previous claim found. If empty, one statement finds and claims what is due. */
   readonly found?: readonly SentRow[];
 };
 
-export async function claim(deps: Deps, webhookId: string, failing: boolean, before: Before = {}): Promise<Claim> {
+export async function claimDeliveries(
+  deps: Deps,
+  webhookId: string,
+  failing: boolean,
+  before: PreviousClaim = {},
+): Promise<Claim> {
   const { db } = deps;
   const { statements = [], found: candidates = [] } = before;
   const now = deps.clock.now();
   const until = now + LEASE_MS;
-  const limit = failing ? CLAIMED_WHILE_FAILING : CLAIMED_AT_ONCE;
+  const limit = failing ? CLAIM_SIZE_WHILE_FAILING : CLAIM_SIZE;
   const wanted = candidates.slice(0, limit);
   const {
     endpoint,
@@ -59,9 +64,9 @@ export async function claim(deps: Deps, webhookId: string, failing: boolean, bef
     found,
     ...rest
   } = await readBatch(db, {
-    ...named("before", statements.map(written)),
+    ...nameReads("before", statements.map(toWriteRead)),
     endpoint: findById(db, webhookId),
-    ...named(
+    ...nameReads(
       "claim",
       wanted.map((one) => claimFound(db, one, now, until)),
     ),
@@ -69,7 +74,7 @@ export async function claim(deps: Deps, webhookId: string, failing: boolean, bef
       due: claimDue(db, webhookId, { now, until, limit }),
       nextAt: findNextAt(db, webhookId),
     }),
-    found: findFree(db, webhookId, { now, limit: CLAIMED_AT_ONCE, after: wanted.at(-1) }),
+    found: findUnleased(db, webhookId, { now, limit: CLAIM_SIZE, after: wanted.at(-1) }),
   });
   const own = wanted.filter((_, n) => (rest as Record<string, unknown>)[`claim ${n}`] === true);
   // SQLite returns changed rows in no order.
@@ -79,7 +84,7 @@ export async function claim(deps: Deps, webhookId: string, failing: boolean, bef
   return { endpoint, claimed, found, nextAt };
 }
 
-const named = (name: string, reads: readonly Read<unknown>[]): Reads =>
+const nameReads = (name: string, reads: readonly Read<unknown>[]): Reads =>
   Object.fromEntries(reads.map((one, n) => [`${name} ${n}`, one]));
 
 /** The timer of an attempt, and the jitter of the next one, from 0 to 1. */
@@ -97,20 +102,22 @@ export async function deliverDue(
   chance = CHANCE,
 ): Promise<number | null> {
   let failing = true;
-  let before: Before = {};
+  let before: PreviousClaim = {};
   for (;;) {
-    const { endpoint, claimed, found, nextAt }: Claim = await onceMore(() => claim(deps, webhookId, failing, before));
+    const { endpoint, claimed, found, nextAt }: Claim = await retryOnce(() =>
+      claimDeliveries(deps, webhookId, failing, before),
+    );
     const guessed = before.found !== undefined;
     before = {};
     if (endpoint === null) {
-      await dropLeft(deps, webhookId);
+      await dropRemaining(deps, webhookId);
       return null;
     }
     // Deliveries of a disabled endpoint wait until its owner enables it, which wakes this object.
     if (endpoint.status !== "enabled") {
       await commit(
         deps.db,
-        claimed.map((held) => putBack(deps.db, held)),
+        claimed.map((held) => releaseLease(deps.db, held)),
       );
       return null;
     }
@@ -121,11 +128,11 @@ export async function deliverDue(
     }
     const outcomes = await attemptAll(deps, endpoint, claimed, chance);
     const sent = outcomes.filter(wasSent);
-    const taken = sent.filter(({ attempt }) => isTaken(attempt)).length;
-    const { statements, disable } = judge(deps, endpoint, outcomes, { taken, tried: sent.length });
+    const taken = sent.filter(({ attempt }) => isAccepted(attempt)).length;
+    const { statements, disable } = judgeOutcomes(deps, endpoint, outcomes, { taken, tried: sent.length });
     failing = taken === 0;
     if (disable !== null || !goesOn({ taken, tried: sent.length })) {
-      await onceMore(() => commit(deps.db, statements));
+      await retryOnce(() => commit(deps.db, statements));
       if (disable !== null && (await disableFailing(deps, endpoint, disable))) return null;
       return (await readBatch(deps.db, { at: findNextAt(deps.db, webhookId) })).at;
     }
@@ -134,14 +141,14 @@ export async function deliverDue(
 }
 
 /** Sends a batch again, because its answer may have been lost. Outcomes count only while the lease is held, so this causes no second POST. */
-const onceMore = <T>(batch: () => Promise<T>): Promise<T> => batch().catch(() => batch());
+const retryOnce = <T>(batch: () => Promise<T>): Promise<T> => batch().catch(() => batch());
 
 /** Drops the deliveries and the replay of an endpoint that was deleted. */
-async function dropLeft({ db }: Deps, webhookId: string): Promise<void> {
+async function dropRemaining({ db }: Deps, webhookId: string): Promise<void> {
   for (let dropped = DROPPED_AT_ONCE; dropped === DROPPED_AT_ONCE; ) {
     const { count } = await readBatch(db, {
-      count: dropQueued(db, webhookId, DROPPED_AT_ONCE),
-      replay: written(dropReplay(db, webhookId)),
+      count: deleteQueuedOfEndpoint(db, webhookId, DROPPED_AT_ONCE),
+      replay: toWriteRead(deleteReplay(db, webhookId)),
     });
     dropped = count;
   }
@@ -155,15 +162,15 @@ async function attemptAll(
 ): Promise<Outcome[]> {
   const { env, clock } = deps;
   const secrets = await openSecrets(env, endpoint, clock.now());
-  const judged = judgeFor(env, endpoint.url);
+  const judged = cacheJudgement(env, endpoint.url);
   const outcomes: Outcome[] = [];
   let unjudged: unknown = null;
-  await eachAtOnce(
+  await runConcurrently(
     claimed,
     async (one) => {
       const { eventId, event } = one;
       if (event === null) {
-        outcomes.push({ claimed: one, attempt: unsent("event_expired"), status: "failed", nextAt: null });
+        outcomes.push({ claimed: one, attempt: toUnsentAttempt("event_expired"), status: "failed", nextAt: null });
         return;
       }
       let refusal: AttemptError | null;
@@ -174,11 +181,11 @@ async function attemptAll(
         unjudged = thrown;
         return;
       }
-      const posted = { url: endpoint.url, secrets, eventId, body: bodyOf(event) };
-      const attempt = refusal === null ? await post(posted, chance.startTimer) : unsent(refusal);
-      outcomes.push(outcomeOf(one, attempt, clock.now(), chance.random()));
+      const posted = { url: endpoint.url, secrets, eventId, body: toBody(event) };
+      const attempt = refusal === null ? await postDelivery(posted, chance.startTimer) : toUnsentAttempt(refusal);
+      outcomes.push(toOutcome(one, attempt, clock.now(), chance.random()));
     },
-    AT_ONCE,
+    SENT_AT_ONCE,
   );
   if (outcomes.length === 0) throw unjudged;
   return outcomes;
@@ -187,7 +194,7 @@ async function attemptAll(
 /** How long a judgement of an address is valid: names change, but the resolver must not be asked for each of many deliveries. */
 const JUDGED_MS = 5 * SECOND_MS;
 
-function judgeFor(env: Deps["env"], url: string): () => ReturnType<typeof judgeReceiver> {
+function cacheJudgement(env: Deps["env"], url: string): () => ReturnType<typeof judgeReceiver> {
   let [at, judgement] = [0, null as ReturnType<typeof judgeReceiver> | null];
   return () => {
     if (judgement === null || Date.now() > at + JUDGED_MS) [at, judgement] = [Date.now(), judgeReceiver(env, url)];
@@ -195,8 +202,8 @@ function judgeFor(env: Deps["env"], url: string): () => ReturnType<typeof judgeR
   };
 }
 
-function outcomeOf(claimed: QueuedRow, attempt: Attempt, now: number, random: number): Outcome {
-  if (isTaken(attempt)) return { claimed, attempt, status: "delivered", nextAt: null };
+function toOutcome(claimed: QueuedRow, attempt: Attempt, now: number, random: number): Outcome {
+  if (isAccepted(attempt)) return { claimed, attempt, status: "delivered", nextAt: null };
   const nextAt = nextAttemptAt(claimed.tries + 1, now, random);
   return { claimed, attempt, status: nextAt === null ? "failed" : "pending", nextAt };
 }
@@ -207,20 +214,27 @@ const wasSent = ({ attempt }: Outcome): boolean => attempt.error !== "event_expi
 const GONE = 410;
 
 /** The statements that record the outcomes, and why they disable the endpoint, if they do. */
-function judge({ db, clock }: Deps, endpoint: EndpointRow, outcomes: readonly Outcome[], { taken, tried }: Round) {
+function judgeOutcomes(
+  { db, clock }: Deps,
+  endpoint: EndpointRow,
+  outcomes: readonly Outcome[],
+  { taken, tried }: Round,
+) {
   const { webhookId, failingSince } = endpoint;
   const statements = [
     ...logOutcomes(db, outcomes),
-    ...outcomes.map(({ claimed, nextAt }) => (nextAt === null ? endQueued(db, claimed) : putOff(db, claimed, nextAt))),
+    ...outcomes.map(({ claimed, nextAt }) =>
+      nextAt === null ? deleteQueued(db, claimed) : postponeQueued(db, claimed, nextAt),
+    ),
   ];
   if (outcomes.some(({ attempt }) => attempt.status === GONE)) return { statements, disable: "gone" as const };
   if (taken > 0) {
-    const over = failingSince === null ? [] : [noteFailing(db, webhookId, null)];
+    const over = failingSince === null ? [] : [recordFailingSince(db, webhookId, null)];
     return { statements: [...statements, ...over], disable: null };
   }
   if (tried === 0) return { statements, disable: null };
   if (failingSince === null)
-    return { statements: [...statements, noteFailing(db, webhookId, clock.now())], disable: null };
+    return { statements: [...statements, recordFailingSince(db, webhookId, clock.now())], disable: null };
   const failedFor = clock.now() - failingSince;
   return { statements, disable: failedFor >= WEBHOOK_FAILING_DAYS_MAX * DAY_MS ? ("failing" as const) : null };
 }

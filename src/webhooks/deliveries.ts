@@ -1,22 +1,22 @@
 // Lists an endpoint's deliveries, newest first, and sends one again (EVT-29).
-import { askedPage, type ManagementCall, type Precheck, precheck } from "../call.ts";
+import { type ManagementCall, type Precheck, precheck, readPage } from "../call.ts";
 import { ServiceError } from "../core/errors.ts";
 import { instantOfId } from "../core/ids.ts";
 import { DAY_MS, DELIVERY_RETENTION_DAYS, MINUTE_MS, SECOND_MS } from "../core/limits.ts";
-import { listingOf, type Page, toPage } from "../core/page.ts";
+import { hashListing, type Page, toPage } from "../core/page.ts";
 import type { Statement } from "../db/batch.ts";
-import type { Found } from "../db/pages.ts";
+import type { FoundRows } from "../db/pages.ts";
 import type { QueuedRow } from "../db/tables/webhooks.ts";
-import { findTried, type ListedDelivery, listTried, type TriedDelivery, waitAgain } from "./log-store.ts";
-import { wake } from "./nudge.ts";
-import { bringForward, findPlace, findUntried, listUntried, queueAgain } from "./queue-store.ts";
-import { known, ownEndpoint, precheckWebhook, realTime, requireEnabled } from "./read.ts";
+import { findTried, type ListedDelivery, listTried, markPending, type TriedDelivery } from "./log-store.ts";
+import { wakeEndpoint } from "./nudge.ts";
+import { bringForward, findPlace, findUntried, listUntried, requeueEnded } from "./queue-store.ts";
+import { precheckWebhook, readOwnEndpoint, readRealTime, requireEnabled, requireEndpoint } from "./read.ts";
 import type { DeliveryView } from "./responses.ts";
 import type { DeliveryQuery } from "./schema.ts";
 import { toDeliveryView } from "./views.ts";
 
 /** Deliveries from before this instant are no longer shown. */
-export const firstShown = (now: number): number => now - DELIVERY_RETENTION_DAYS * DAY_MS;
+export const oldestShownAt = (now: number): number => now - DELIVERY_RETENTION_DAYS * DAY_MS;
 
 export async function getDeliveries(
   call: ManagementCall,
@@ -26,21 +26,25 @@ export async function getDeliveries(
   const { db, environment } = call;
   const { status, event_type: eventType, event_id: eventId } = query;
   const filter = { status, eventType, eventId };
-  const listing = listingOf("deliveries", [environment, webhookId], filter);
-  const asked = await askedPage(call, query, listing, precheckWebhook(call, webhookId));
+  const listing = hashListing("deliveries", [environment, webhookId], filter);
+  const asked = await readPage(call, query, listing, precheckWebhook(call, webhookId));
   const page = { limit: asked.limit, after: asked.after?.id ?? null };
-  const now = realTime(call);
+  const now = readRealTime(call);
   const { endpoint, tried, untried } = await call.read({
-    ...ownEndpoint(call, webhookId),
+    ...readOwnEndpoint(call, webhookId),
     tried: listTried(db, webhookId, filter, page),
     // The clocks of two isolates differ a little.
     untried: listUntried(db, webhookId, filter, { ...page, by: now + MINUTE_MS }),
   });
-  const own = known(endpoint);
-  if (page.after !== null && (instantOfId("dlv", page.after) ?? 0) < firstShown(now))
+  const own = requireEndpoint(endpoint);
+  if (page.after !== null && (instantOfId("dlv", page.after) ?? 0) < oldestShownAt(now))
     throw new ServiceError("cursor_expired");
-  const { rows, end } = merge(tried, status === undefined || status === "pending" ? untried : NONE, page.limit);
-  const shown = rows.filter(({ deliveryId }) => (instantOfId("dlv", deliveryId) ?? 0) >= firstShown(now));
+  const { rows, end } = mergeListed(
+    tried,
+    status === undefined || status === "pending" ? untried : NO_DELIVERIES,
+    page.limit,
+  );
+  const shown = rows.filter(({ deliveryId }) => (instantOfId("dlv", deliveryId) ?? 0) >= oldestShownAt(now));
   return toPage(
     shown,
     asked,
@@ -50,14 +54,18 @@ export async function getDeliveries(
   );
 }
 
-const NONE: Found<ListedDelivery> = { rows: [], end: null };
+const NO_DELIVERIES: FoundRows<ListedDelivery> = { rows: [], end: null };
 
 /**
  * Merges the two lists. If a scan ended before the page was full, the page ends there too: rows of the other list after that point are not next in
  * order.
  */
-function merge(one: Found<ListedDelivery>, other: Found<ListedDelivery>, limit: number): Found<ListedDelivery> {
-  const full = ({ rows }: Found<ListedDelivery>) => rows.length > limit;
+function mergeListed(
+  one: FoundRows<ListedDelivery>,
+  other: FoundRows<ListedDelivery>,
+  limit: number,
+): FoundRows<ListedDelivery> {
+  const full = ({ rows }: FoundRows<ListedDelivery>) => rows.length > limit;
   const ends = [one, other].flatMap((list) => (list.end !== null && !full(list) ? [list.end] : []));
   const newestEnd = ends.reduce<ListedDelivery | null>(
     (newest, end) => (newest === null || end.deliveryId > newest.deliveryId ? end : newest),
@@ -71,22 +79,22 @@ function merge(one: Found<ListedDelivery>, other: Found<ListedDelivery>, limit: 
 
 type Delivery = { readonly tried: TriedDelivery | null; readonly untried: QueuedRow | null };
 
-const ownDelivery = (call: ManagementCall, webhookId: string, deliveryId: string) => ({
-  ...ownEndpoint(call, webhookId),
+const readOwnDelivery = (call: ManagementCall, webhookId: string, deliveryId: string) => ({
+  ...readOwnEndpoint(call, webhookId),
   tried: findTried(call.db, webhookId, deliveryId),
   untried: findUntried(call.db, webhookId, deliveryId),
 });
 
-function knownDelivery({ tried, untried }: Delivery, deliveryId: string, now: number): void {
-  const isKept = (instantOfId("dlv", deliveryId) ?? 0) >= firstShown(now);
+function requireDelivery({ tried, untried }: Delivery, deliveryId: string, now: number): void {
+  const isKept = (instantOfId("dlv", deliveryId) ?? 0) >= oldestShownAt(now);
   if (!isKept || (tried === null && untried === null)) throw new ServiceError("not_found");
 }
 
 /** Answers 404 for an unknown endpoint or delivery before any fault of the request. */
 export const precheckDelivery = (call: ManagementCall, webhookId: string, deliveryId: string): Precheck =>
-  precheck(ownDelivery(call, webhookId, deliveryId), ({ endpoint, ...delivery }) => {
-    known(endpoint);
-    knownDelivery(delivery, deliveryId, realTime(call));
+  precheck(readOwnDelivery(call, webhookId, deliveryId), ({ endpoint, ...delivery }) => {
+    requireEndpoint(endpoint);
+    requireDelivery(delivery, deliveryId, readRealTime(call));
     return [];
   });
 
@@ -94,32 +102,34 @@ const EVENT_GONE = "The event of this delivery is older than 30 days, and is no 
 
 /** Sends the same bytes with the same event id. A delivery that waits becomes due at once; one that is leased or was never tried stays as it is. */
 export async function redeliver(call: ManagementCall, webhookId: string, deliveryId: string): Promise<DeliveryView> {
-  const now = realTime(call);
+  const now = readRealTime(call);
   const { endpoint, place, ...delivery } = await call.read({
-    ...ownDelivery(call, webhookId, deliveryId),
+    ...readOwnDelivery(call, webhookId, deliveryId),
     place: findPlace(call.db, webhookId, deliveryId),
   });
-  const own = known(endpoint);
-  knownDelivery(delivery, deliveryId, now);
+  const own = requireEndpoint(endpoint);
+  requireDelivery(delivery, deliveryId, now);
   requireEnabled(own);
   const { tried } = delivery;
   // It is leased or due already: the first of several concurrent calls has brought it forward.
   const isDue = place !== null && (place.leaseUntil > now || place.nextAt <= now + SECOND_MS);
   if (tried !== null && !isDue && !tried.hasEvent) throw new ServiceError("not_found", { message: EVENT_GONE });
-  const statements = tried === null || isDue ? [] : again(call, tried, now);
-  const view = toDeliveryView(own, afterwards(delivery, isDue, now));
+  const statements = tried === null || isDue ? [] : queueTriedAgain(call, tried, now);
+  const view = toDeliveryView(own, toRequeued(delivery, isDue, now));
   await call.commit(statements, view);
-  call.background(wake(call.deps.env, webhookId, true));
+  call.background(wakeEndpoint(call.deps.env, webhookId, true));
   return view;
 }
 
-function afterwards({ tried, untried }: Delivery, isDue: boolean, now: number): ListedDelivery {
+function toRequeued({ tried, untried }: Delivery, isDue: boolean, now: number): ListedDelivery {
   if (tried !== null) return isDue ? tried : { ...tried, status: "pending", nextAt: now };
   if (untried !== null) return { ...untried, status: "pending", attempts: [], answers: null };
   throw new ServiceError("not_found");
 }
 
-const again = ({ db }: ManagementCall, tried: TriedDelivery, now: number): Statement[] => [
-  ...waitAgain(db, tried, now),
-  ...(tried.nextAt === null ? [queueAgain(db, tried, now)] : bringForward(db, { ...tried, nextAt: tried.nextAt }, now)),
+const queueTriedAgain = ({ db }: ManagementCall, tried: TriedDelivery, now: number): Statement[] => [
+  ...markPending(db, tried, now),
+  ...(tried.nextAt === null
+    ? [requeueEnded(db, tried, now)]
+    : bringForward(db, { ...tried, nextAt: tried.nextAt }, now)),
 ];

@@ -11,7 +11,7 @@ import { type Notice, recordNotice } from "../journal/notices.ts";
 import { updateEndpoint } from "./store.ts";
 
 /** The notice that an endpoint gets no events any longer. It names only the id and the host, because the path may hold a secret. */
-export const disabledNotice = (
+export const toDisabledNotice = (
   { environment, webhookId, url }: EndpointRow,
   cause: DisabledCause | "deleted",
 ): Notice<"customer.webhook_disabled"> => ({
@@ -44,7 +44,7 @@ export async function disableFailing(
         subject: { type: "webhook_endpoint", id: webhookId },
         changes: { status: { from: "enabled", to: "disabled" }, disabled_cause: { from: null, to: cause } },
       }),
-      recordNotice(db, platform, now, disabledNotice(endpoint, cause)),
+      recordNotice(db, platform, now, toDisabledNotice(endpoint, cause)),
     ]);
     return true;
   } catch (thrown) {

@@ -1,7 +1,7 @@
 // Store of the fan-out: the events after its mark, and the endpoints of their owners.
 import { asc, eq, sql } from "drizzle-orm";
 import { type Database, type Read, read, readAll } from "../db/batch.ts";
-import { inParts } from "../db/parts.ts";
+import { splitIntoParts } from "../db/parts.ts";
 import { agents } from "../db/tables/agents.ts";
 import { type EventRow, events } from "../db/tables/journal.ts";
 import { paymentIntents } from "../db/tables/money.ts";
@@ -10,7 +10,7 @@ import { markOf } from "../journal/outbox-store.ts";
 
 const MARK = markOf("webhooks");
 
-export const findFresh = (db: Database, limit: number) => ({
+export const findUnfanned = (db: Database, limit: number) => ({
   mark: read(db.select({ seq: sql<number>`${MARK}`.as("seq") }).from(sql`(select 1)`), ([row]) => row?.seq ?? 0),
   fresh: readAll(db.select().from(events).where(sql`${events.seq} > ${MARK}`).orderBy(asc(events.seq)).limit(limit)),
 });
@@ -26,7 +26,7 @@ export const findOpeners = (db: Database, intentIds: readonly string[]) =>
 
 export function findReceivers(db: Database, fresh: readonly EventRow[]): Read<EndpointRow[]> {
   const owners = new Set(fresh.map(({ platformId, environment }) => JSON.stringify([platformId, environment])));
-  const [part] = inParts([...owners].map((owner) => JSON.parse(owner)));
+  const [part] = splitIntoParts([...owners].map((owner) => JSON.parse(owner)));
   return readAll(
     db
       .select()

@@ -11,25 +11,25 @@ import type { EventType } from "../journal/events.ts";
 import { moveMark } from "../journal/outbox-store.ts";
 import { type Counted, countVolumes } from "../journal/volume.ts";
 import { findVolumes } from "../journal/volume-store.ts";
-import { findFresh, findOpeners, findReceivers } from "./fan-out-store.ts";
-import { nudge } from "./nudge.ts";
+import { findOpeners, findReceivers, findUnfanned } from "./fan-out-store.ts";
+import { notifyDue } from "./nudge.ts";
 import { type NewDelivery, queueDeliveries } from "./queue-store.ts";
 
 /** Events of one commit. They make 2,000 deliveries for an account with as many endpoints as it may have. */
-export const FANNED_OUT = 100;
+export const EVENTS_PER_COMMIT = 100;
 
 /** Fans out all new events, or at most `slices` slices. A concurrent run may fan out some of them first. */
 export async function fanOutEvents(deps: Deps, slices = Number.POSITIVE_INFINITY): Promise<void> {
   for (let slice = 0; slice < slices && (await fanOutSlice(deps)); slice++);
 }
 
-type Fresh = { readonly mark: number; readonly fresh: readonly EventRow[] };
+type NewEvents = { readonly mark: number; readonly fresh: readonly EventRow[] };
 
 /** The next new events, and the mark that they follow. */
-export const findSlice = ({ db }: Deps): Promise<Fresh> => readBatch(db, findFresh(db, FANNED_OUT));
+export const findSlice = ({ db }: Deps): Promise<NewEvents> => readBatch(db, findUnfanned(db, EVENTS_PER_COMMIT));
 
 /** `found`: the slice as it was read. It is read again if another run was faster. Returns false if no events are left. */
-export async function fanOutSlice(deps: Deps, found?: Fresh): Promise<boolean> {
+export async function fanOutSlice(deps: Deps, found?: NewEvents): Promise<boolean> {
   const { db } = deps;
   let known = found;
   const made = await retryConflicts(async () => {
@@ -37,21 +37,21 @@ export async function fanOutSlice(deps: Deps, found?: Fresh): Promise<boolean> {
     known = undefined;
     const last = fresh.at(-1);
     if (last === undefined) return null;
-    const openers = await openersOf(db, fresh);
+    const openers = await findOpenerPlatforms(db, fresh);
     const { receivers, volumes } = await readBatch(db, {
       receivers: findReceivers(db, fresh),
       volumes: findVolumes(db, [...fresh.map(({ platformId }) => platformId), ...openers.values()]),
     });
-    const { deliveries, counted } = deliveriesOf(fresh, receivers, openers, deps.clock.now());
+    const { deliveries, counted } = makeDeliveries(fresh, receivers, openers, deps.clock.now());
     await commit(db, [
       ...moveMark(db, mark, last.seq, "webhooks"),
       ...queueDeliveries(db, deliveries),
       ...countVolumes(deps, volumes, counted),
     ]);
-    return { deliveries, more: fresh.length === FANNED_OUT };
+    return { deliveries, more: fresh.length === EVENTS_PER_COMMIT };
   });
   if (made === null) return false;
-  await nudge(
+  await notifyDue(
     deps.env,
     made.deliveries.map(({ webhookId }) => webhookId),
   );
@@ -65,7 +65,7 @@ type Openers = ReadonlyMap<string, string>;
  * An intent that ends unpaid has cost its opener nothing, so its events count toward the opener's volume, and so do the deliveries to the opener's
  * own endpoints. Deliveries to the other account's endpoints count for neither account, so that neither can use up the other's volume.
  */
-async function openersOf(db: Database, fresh: readonly EventRow[]): Promise<Openers> {
+async function findOpenerPlatforms(db: Database, fresh: readonly EventRow[]): Promise<Openers> {
   const ids = fresh.filter(({ type }) => type === ENDED_UNPAID).map(({ object }) => String(object["intent_id"]));
   if (ids.length === 0) return new Map();
   const { openers } = await readBatch(db, { openers: findOpeners(db, ids) });
@@ -73,48 +73,48 @@ async function openersOf(db: Database, fresh: readonly EventRow[]): Promise<Open
 }
 const ENDED_UNPAID: EventType = "intent.abandoned";
 
-function deliveriesOf(fresh: readonly EventRow[], receivers: readonly EndpointRow[], openers: Openers, now: number) {
+function makeDeliveries(fresh: readonly EventRow[], receivers: readonly EndpointRow[], openers: Openers, now: number) {
   const byOwner = Map.groupBy(receivers, ({ platformId, environment }) => `${platformId} ${environment}`);
   const deliveries: NewDelivery[] = [];
   const counted: Counted[] = [];
   for (const event of fresh) {
     const own = (byOwner.get(`${event.platformId} ${event.environment}`) ?? []).filter((endpoint) =>
-      receives(endpoint, event),
+      receivesEvent(endpoint, event),
     );
-    const made = own.map((endpoint) => newDelivery(endpoint, event, now));
+    const made = own.map((endpoint) => toNewDelivery(endpoint, event, now));
     deliveries.push(...made);
     const opener = event.type === ENDED_UNPAID ? openers.get(String(event.object["intent_id"])) : undefined;
     const isOpeners = opener === undefined || opener === event.platformId;
-    const counts = countOf(event, event.type === TEST ? 1 : isOpeners ? made.length : 0);
+    const counts = countEvent(event, event.type === TEST_TYPE ? 1 : isOpeners ? made.length : 0);
     counted.push(opener === undefined ? counts : { ...counts, platformId: opener });
   }
-  return { deliveries: inOrder(deliveries), counted };
+  return { deliveries: orderDeliveryIds(deliveries), counted };
 }
 
 /** Ids of one instant are in no order, so this sorts them and assigns them to the deliveries in the order of their events. */
-export function inOrder(deliveries: readonly NewDelivery[]): NewDelivery[] {
+export function orderDeliveryIds(deliveries: readonly NewDelivery[]): NewDelivery[] {
   const ids = deliveries.map(({ deliveryId }) => deliveryId).sort();
   return deliveries.map((delivery, n) => ({ ...delivery, deliveryId: ids[n] ?? delivery.deliveryId }));
 }
 
 /** A test event is queued when it is made, and only for its endpoint. */
-const TEST: EventType = "webhook.test";
+const TEST_TYPE: EventType = "webhook.test";
 
-const receives = (endpoint: EndpointRow, event: EventRow): boolean =>
-  event.seq > endpoint.eventsAfter && event.type !== TEST && selects(endpoint, event.type);
+const receivesEvent = (endpoint: EndpointRow, event: EventRow): boolean =>
+  event.seq > endpoint.eventsAfter && event.type !== TEST_TYPE && selectsType(endpoint, event.type);
 
-function countOf(event: EventRow, deliveries: number): Counted {
+function countEvent(event: EventRow, deliveries: number): Counted {
   const { platformId, environment } = event;
-  return { platformId, environment, events: 1, deliveries, bytes: bytesOf(event) * (1 + deliveries) };
+  return { platformId, environment, events: 1, deliveries, bytes: bodyBytesOf(event) * (1 + deliveries) };
 }
 
-export const bytesOf = (event: ViewedEvent): number => new TextEncoder().encode(bodyOf(event)).length;
+export const bodyBytesOf = (event: ViewedEvent): number => new TextEncoder().encode(toBody(event)).length;
 
-export const selects = ({ eventTypes }: Pick<EndpointRow, "eventTypes">, type: string): boolean =>
+export const selectsType = ({ eventTypes }: Pick<EndpointRow, "eventTypes">, type: string): boolean =>
   eventTypes.includes("*") || eventTypes.includes(type);
 
 /** `now`: real time. */
-export const newDelivery = (
+export const toNewDelivery = (
   { webhookId }: Pick<EndpointRow, "webhookId">,
   event: ViewedEvent & { readonly seq?: number },
   now: number,
@@ -128,4 +128,4 @@ export const newDelivery = (
 });
 
 /** The body of every attempt for every endpoint, with the same bytes each time, because only the event's row determines them. */
-export const bodyOf = (event: ViewedEvent): string => JSON.stringify(toEventView(event));
+export const toBody = (event: ViewedEvent): string => JSON.stringify(toEventView(event));

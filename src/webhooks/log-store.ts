@@ -2,8 +2,8 @@
 import { and, eq, getTableColumns, isNull, type SQL, sql } from "drizzle-orm";
 import { ATTEMPTS_KEPT } from "../core/limits.ts";
 import { type Database, mustChange, type Read, read, readOne, type Statement } from "../db/batch.ts";
-import { BEYOND, bareColumns, type Found, foundOf, scanOf, whereFits } from "../db/pages.ts";
-import { inParts } from "../db/parts.ts";
+import { bareColumns, type FoundRows, fitsOrEndsScan, IS_SCAN_END, selectScan, toFoundRows } from "../db/pages.ts";
+import { splitIntoParts } from "../db/parts.ts";
 import {
   type Attempt,
   type DeliveryRow,
@@ -11,7 +11,7 @@ import {
   type QueuedRow,
 } from "../db/tables/webhooks.ts";
 import { packAnswer } from "./answers.ts";
-import { type Looked, readLooked, skipOver } from "./skip-store.ts";
+import { readSkipped, type SkipResult, skipEndpoints } from "./skip-store.ts";
 
 /** The result of a claimed delivery's attempt. `nextAt`: null if it was the last one. */
 export type Outcome = {
@@ -26,7 +26,7 @@ const HAS_ROOM = sql`json_array_length(webhook_deliveries.attempts) < ${ATTEMPTS
 
 /** Must run before the places are moved, because it writes only for places that are still as they were claimed. */
 export const logOutcomes = (db: Database, outcomes: readonly Outcome[]): Statement[] =>
-  inParts(
+  splitIntoParts(
     outcomes.map(({ claimed: one, attempt, status, nextAt }) => {
       const { stored, deflated } = packAnswer(attempt);
       const answer = deflated === null ? null : deflated.toString("hex");
@@ -61,13 +61,13 @@ export type DeliveryFilter = {
 
 export type ListedDelivery = Omit<DeliveryRow, "eventSeq" | "webhookId">;
 
-export const fitsFilter = ({ eventType, eventId }: DeliveryFilter): SQL | undefined =>
+export const matchFilter = ({ eventType, eventId }: DeliveryFilter): SQL | undefined =>
   and(
     eventType === undefined ? undefined : sql`event_type = ${eventType}`,
     eventId === undefined ? undefined : sql`event_id = ${eventId}`,
   );
 
-const LOGGED = {
+const LOG_FIELDS = {
   deliveryId: deliveries.deliveryId,
   eventId: deliveries.eventId,
   eventType: deliveries.eventType,
@@ -77,9 +77,9 @@ const LOGGED = {
   answers: deliveries.answers,
 };
 const loggedColumns = bareColumns(deliveries);
-const shownOfLog = Object.fromEntries(
-  Object.keys(LOGGED).map((key) => [key, loggedColumns[key as keyof typeof LOGGED]]),
-) as { [K in keyof typeof LOGGED]: (typeof loggedColumns)[K] };
+const listedColumns = Object.fromEntries(
+  Object.keys(LOG_FIELDS).map((key) => [key, loggedColumns[key as keyof typeof LOG_FIELDS]]),
+) as { [K in keyof typeof LOG_FIELDS]: (typeof loggedColumns)[K] };
 
 export type DeliveryPage = { readonly limit: number; readonly after: string | null };
 
@@ -88,18 +88,18 @@ export function listTried(
   webhookId: string,
   filter: DeliveryFilter,
   { limit, after }: DeliveryPage,
-): Read<Found<ListedDelivery>> {
+): Read<FoundRows<ListedDelivery>> {
   const below = after === null ? undefined : sql`delivery_id < ${after}`;
   const from = [sql`webhook_deliveries where ${and(sql`webhook_id = ${webhookId}`, below)}`];
-  const source = scanOf({ columns: LOGGED, from, order: sql`delivery_id desc` });
-  const fits = and(filter.status === undefined ? undefined : sql`status = ${filter.status}`, fitsFilter(filter));
+  const source = selectScan({ columns: LOG_FIELDS, from, order: sql`delivery_id desc` });
+  const fits = and(filter.status === undefined ? undefined : sql`status = ${filter.status}`, matchFilter(filter));
   return read(
     db
-      .select({ ...shownOfLog, beyond: BEYOND })
+      .select({ ...listedColumns, beyond: IS_SCAN_END })
       .from(source)
-      .where(whereFits(fits ?? sql`true`))
+      .where(fitsOrEndsScan(fits ?? sql`true`))
       .limit(limit + 1),
-    foundOf<ListedDelivery & { beyond: number }>,
+    toFoundRows<ListedDelivery & { beyond: number }>,
   );
 }
 
@@ -118,7 +118,7 @@ export const findTried = (db: Database, webhookId: string, deliveryId: string): 
   );
 
 /** Makes the delivery wait again. Fails (Conflict) if it changed since it was read. */
-export const waitAgain = (db: Database, before: DeliveryRow, nextAt: number): Statement[] =>
+export const markPending = (db: Database, before: DeliveryRow, nextAt: number): Statement[] =>
   mustChange(
     db,
     db
@@ -143,8 +143,8 @@ export const pruneLogged = (db: Database, webhookId: string, before: string, lim
   );
 
 /** Endpoints after `after` whose first delivery has an id below `before`. */
-export const findOldLogged = (db: Database, before: string, after: string, limit: number): Read<Looked> =>
-  readLooked(
+export const findOldLogged = (db: Database, before: string, after: string, limit: number): Read<SkipResult> =>
+  readSkipped(
     db,
-    skipOver(sql`webhook_deliveries`, sql`case when min(delivery_id) < ${before} then 1 end`, after, limit),
+    skipEndpoints(sql`webhook_deliveries`, sql`case when min(delivery_id) < ${before} then 1 end`, after, limit),
   );

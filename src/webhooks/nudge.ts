@@ -3,7 +3,7 @@ import type { Env } from "../context.ts";
 
 const MESSAGES = 100;
 
-export async function nudge(
+export async function notifyDue(
   { WEBHOOK_QUEUE }: Pick<Env, "WEBHOOK_QUEUE">,
   webhookIds: readonly string[],
 ): Promise<void> {
@@ -19,14 +19,14 @@ export async function nudge(
 type Objects = Pick<Env, "WEBHOOKS">;
 
 /** Wakes the object of an endpoint, which works in the background. */
-export async function wakeOrThrow({ WEBHOOKS }: Objects, webhookId: string, afresh = false): Promise<void> {
+export async function wakeEndpointOrThrow({ WEBHOOKS }: Objects, webhookId: string, afresh = false): Promise<void> {
   await WEBHOOKS.get(WEBHOOKS.idFromName(webhookId)).wake(webhookId, afresh);
 }
 
 /** If the object cannot be reached, the minute's job wakes it. */
-export async function wake(objects: Objects, webhookId: string, afresh = false): Promise<void> {
+export async function wakeEndpoint(objects: Objects, webhookId: string, afresh = false): Promise<void> {
   try {
-    await wakeOrThrow(objects, webhookId, afresh);
+    await wakeEndpointOrThrow(objects, webhookId, afresh);
   } catch (thrown) {
     const message = thrown instanceof Error ? thrown.message : "unknown";
     console.error(JSON.stringify({ event: "webhook_not_woken", webhook: webhookId, message }));

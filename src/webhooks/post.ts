@@ -21,7 +21,7 @@ export const ATTEMPT_ERRORS = [
 ] as const;
 export type AttemptError = (typeof ATTEMPT_ERRORS)[number];
 
-export type Posted = {
+export type PostRequest = {
   readonly url: string;
   /** Newest first. */
   readonly secrets: readonly string[];
@@ -39,7 +39,10 @@ export const startTimer: StartTimer = (ms, act) => {
   return () => clearTimeout(timer);
 };
 
-export async function post({ url, secrets, eventId, body }: Posted, start: StartTimer = startTimer): Promise<Attempt> {
+export async function postDelivery(
+  { url, secrets, eventId, body }: PostRequest,
+  start: StartTimer = startTimer,
+): Promise<Attempt> {
   const at = Date.now();
   const timestamp = Math.floor(at / SECOND_MS);
   const signature = await signWebhook(secrets, { id: eventId, timestamp, body });
@@ -70,20 +73,20 @@ export async function post({ url, secrets, eventId, body }: Posted, start: Start
     status = response.status;
     await readAnswer(response, kept, aborting.signal);
     const redirected = status >= 300 && status < 400;
-    return ended(status, redirected ? "redirected" : null, textOf(kept));
+    return ended(status, redirected ? "redirected" : null, decodeKept(kept));
   } catch {
     const error = aborting.signal.aborted ? "timeout" : "connection_failed";
-    return ended(status, error, status === null ? null : textOf(kept));
+    return ended(status, error, status === null ? null : decodeKept(kept));
   } finally {
     stopTimer();
     aborting.abort();
   }
 }
 
-type Kept = { readonly bytes: Uint8Array; length: number };
+type KeptAnswer = { readonly bytes: Uint8Array; length: number };
 
 /** Reads to the end of the answer, or at most ANSWER_READ_MAX_BYTES. */
-async function readAnswer({ body }: Response, kept: Kept, signal: AbortSignal): Promise<void> {
+async function readAnswer({ body }: Response, kept: KeptAnswer, signal: AbortSignal): Promise<void> {
   if (body === null) return;
   const reader = body.getReader();
   const late = Promise.withResolvers<never>();
@@ -108,7 +111,7 @@ async function readAnswer({ body }: Response, kept: Kept, signal: AbortSignal): 
 /**
  * Drops a character that the end cuts. The stored length is bounded too: a byte that is not UTF-8 is stored as three, and a control character as six.
  */
-function textOf({ bytes, length }: Kept): string {
+function decodeKept({ bytes, length }: KeptAnswer): string {
   const text = new TextDecoder().decode(bytes.subarray(0, length), { stream: true }).replaceAll("\0", "");
   let [kept, stored] = ["", 0];
   for (const character of text) {
@@ -121,10 +124,10 @@ function textOf({ bytes, length }: Kept): string {
 const utf8 = new TextEncoder();
 const QUOTES = 2;
 
-export const isTaken = ({ status, error }: Attempt): boolean =>
+export const isAccepted = ({ status, error }: Attempt): boolean =>
   error === null && status !== null && status >= 200 && status < 300;
 
-export const unsent = (error: AttemptError): Attempt => ({
+export const toUnsentAttempt = (error: AttemptError): Attempt => ({
   at: Date.now(),
   status: null,
   ms: 0,

@@ -3,13 +3,13 @@
 import { and, eq, getTableColumns, sql } from "drizzle-orm";
 import { firstId, instantOfId } from "../core/ids.ts";
 import { type Database, mustChange, type Read, read, readAll, readOne, type Statement } from "../db/batch.ts";
-import { BEYOND, type Found, foundOf, scanOf, whereFits } from "../db/pages.ts";
-import { inParts } from "../db/parts.ts";
+import { type FoundRows, fitsOrEndsScan, IS_SCAN_END, selectScan, toFoundRows } from "../db/pages.ts";
+import { splitIntoParts } from "../db/parts.ts";
 import { events } from "../db/tables/journal.ts";
 import { type DeliveryRow, type QueuedRow, webhookQueue as queue } from "../db/tables/webhooks.ts";
 import type { ViewedEvent } from "../journal/event-views.ts";
-import { type DeliveryFilter, type DeliveryPage, fitsFilter, type ListedDelivery } from "./log-store.ts";
-import { type Looked, readLooked, skipOver } from "./skip-store.ts";
+import { type DeliveryFilter, type DeliveryPage, type ListedDelivery, matchFilter } from "./log-store.ts";
+import { readSkipped, type SkipResult, skipEndpoints } from "./skip-store.ts";
 import { isEnabled } from "./store.ts";
 
 // ---- Queueing ------------------------------------------------------------------------------------------------------------
@@ -20,12 +20,13 @@ export type NewDelivery = Pick<QueuedRow, "webhookId" | "nextAt" | "deliveryId" 
 };
 
 export const queueDeliveries = (db: Database, each: readonly NewDelivery[]): Statement[] =>
-  inParts(each.map((one) => [one.webhookId, one.nextAt, one.deliveryId, one.eventSeq, one.eventId, one.eventType])).map(
-    ({ rows }) =>
-      db.insert(queue).select(
-        sql`select value ->> 0, value ->> 1, value ->> 2, coalesce(value ->> 3, (select max(seq) from ${events})), value ->> 4, value ->> 5, 0, 0, 0
+  splitIntoParts(
+    each.map((one) => [one.webhookId, one.nextAt, one.deliveryId, one.eventSeq, one.eventId, one.eventType]),
+  ).map(({ rows }) =>
+    db.insert(queue).select(
+      sql`select value ->> 0, value ->> 1, value ->> 2, coalesce(value ->> 3, (select max(seq) from ${events})), value ->> 4, value ->> 5, 0, 0, 0
           from ${rows}`,
-      ),
+    ),
   );
 
 /** The event of a row; null once it is deleted. */
@@ -64,7 +65,7 @@ export const claimDue = (
 };
 
 /** Due deliveries that are not leased, in the order in which they are claimed, after the place `after` if there is one. */
-export const findFree = (
+export const findUnleased = (
   db: Database,
   webhookId: string,
   { now, limit, after }: { readonly now: number; readonly limit: number; readonly after: Place | undefined },
@@ -88,25 +89,25 @@ export const claimFound = (db: Database, found: Place, now: number, until: numbe
   statement: db
     .update(queue)
     .set({ leaseUntil: until })
-    .where(and(atPlace(found), sql`lease_until <= ${now}`)),
+    .where(and(isAtPlace(found), sql`lease_until <= ${now}`)),
   map: ({ meta }: D1Result) => meta.changes > 0,
 });
 
 /** Releases the lease without an attempt. */
-export const putBack = (db: Database, held: Held): Statement =>
+export const releaseLease = (db: Database, held: LeasedPlace): Statement =>
   db
     .update(queue)
     .set({ leaseUntil: 0 })
-    .where(and(atPlace(held), eq(queue.leaseUntil, held.leaseUntil)));
+    .where(and(isAtPlace(held), eq(queue.leaseUntil, held.leaseUntil)));
 
 /** How many of the next places are searched for the one that is free first. */
-const LOOKED_AT = 20;
+const PLACES_SEARCHED = 20;
 
 /** When the next delivery of an endpoint may be claimed; null if none waits. Later places are read only if the first one is leased. */
 export const findNextAt = (db: Database, webhookId: string): Read<number | null> => {
   const own = sql`from webhook_queue where webhook_id = ${webhookId}`;
   const first = sql`(select max(next_at, lease_until) ${own} order by next_at limit 1)`;
-  const earlier = sql`select next_at, lease_until ${own} and next_at < ${first} order by next_at limit ${LOOKED_AT}`;
+  const earlier = sql`select next_at, lease_until ${own} and next_at < ${first} order by next_at limit ${PLACES_SEARCHED}`;
   return read(
     db
       .select({
@@ -122,25 +123,25 @@ export const findNextAt = (db: Database, webhookId: string): Read<number | null>
 // ---- After an attempt ----------------------------------------------------------------------------------------------------
 
 /** A place as it was claimed. Nothing of it is changed if another caller has claimed it since. */
-export type Held = Pick<QueuedRow, "webhookId" | "nextAt" | "deliveryId" | "leaseUntil">;
+export type LeasedPlace = Pick<QueuedRow, "webhookId" | "nextAt" | "deliveryId" | "leaseUntil">;
 
 /** Ends a delivery after its last attempt. One statement each, because a list of places would be read twice. */
-export const endQueued = (db: Database, held: Held): Statement =>
-  db.delete(queue).where(and(atPlace(held), eq(queue.leaseUntil, held.leaseUntil)));
+export const deleteQueued = (db: Database, held: LeasedPlace): Statement =>
+  db.delete(queue).where(and(isAtPlace(held), eq(queue.leaseUntil, held.leaseUntil)));
 
-export const putOff = (db: Database, held: Held, nextAt: number): Statement =>
+export const postponeQueued = (db: Database, held: LeasedPlace, nextAt: number): Statement =>
   db
     .update(queue)
     .set({ nextAt, tries: sql`${queue.tries} + 1`, logged: true, leaseUntil: 0 })
-    .where(and(atPlace(held), eq(queue.leaseUntil, held.leaseUntil)));
+    .where(and(isAtPlace(held), eq(queue.leaseUntil, held.leaseUntil)));
 
 type Place = Pick<QueuedRow, "webhookId" | "nextAt" | "deliveryId">;
-const atPlace = ({ webhookId, nextAt, deliveryId }: Place) =>
+const isAtPlace = ({ webhookId, nextAt, deliveryId }: Place) =>
   and(eq(queue.webhookId, webhookId), eq(queue.nextAt, nextAt), eq(queue.deliveryId, deliveryId));
 
 // ---- Once more -----------------------------------------------------------------------------------------------------------
 
-export const queueAgain = (db: Database, ended: Omit<DeliveryRow, "nextAt">, now: number): Statement => {
+export const requeueEnded = (db: Database, ended: Omit<DeliveryRow, "nextAt">, now: number): Statement => {
   const { webhookId, deliveryId, eventSeq, eventId, eventType } = ended;
   const none = { tries: 0, logged: true, leaseUntil: 0 };
   return db.insert(queue).values({ webhookId, nextAt: now, deliveryId, eventSeq, eventId, eventType, ...none });
@@ -153,12 +154,12 @@ export const bringForward = (db: Database, place: Place, now: number): Statement
     db
       .update(queue)
       .set({ nextAt: now })
-      .where(and(atPlace(place), sql`lease_until <= ${now}`)),
+      .where(and(isAtPlace(place), sql`lease_until <= ${now}`)),
   );
 
 // ---- Reading -------------------------------------------------------------------------------------------------------------
 
-const UNTRIED = {
+const UNTRIED_FIELDS = {
   deliveryId: queue.deliveryId,
   eventId: queue.eventId,
   eventType: queue.eventType,
@@ -172,10 +173,10 @@ export function listUntried(
   webhookId: string,
   filter: DeliveryFilter,
   { limit, after, by }: DeliveryPage & { readonly by: number },
-): Read<Found<ListedDelivery>> {
+): Read<FoundRows<ListedDelivery>> {
   const place = after === null ? sql`(${by}, '~')` : sql`(${instantOfId("dlv", after) ?? 0}, ${after})`;
   const from = [sql`webhook_queue where webhook_id = ${webhookId} and (next_at, delivery_id) < ${place}`];
-  const source = scanOf({ columns: UNTRIED, from, order: sql`next_at desc, delivery_id desc` });
+  const source = selectScan({ columns: UNTRIED_FIELDS, from, order: sql`next_at desc, delivery_id desc` });
   return read(
     db
       .select({
@@ -187,14 +188,14 @@ export function listUntried(
         logged: sql<number>`logged`,
         attempts: sql<ListedDelivery["attempts"]>`'[]'`.mapWith(JSON.parse).as("attempts"),
         answers: sql<null>`null`.as("answers"),
-        beyond: BEYOND,
+        beyond: IS_SCAN_END,
       })
       .from(source)
-      .where(whereFits(and(sql`logged = 0`, fitsFilter(filter)) ?? sql`true`))
+      .where(fitsOrEndsScan(and(sql`logged = 0`, matchFilter(filter)) ?? sql`true`))
       .limit(limit + 1),
     (rows: Untried[]) => {
-      const { rows: shown, end } = foundOf(rows);
-      return { rows: shown, end: end && { ...end, deliveryId: placeOf(end, after) } };
+      const { rows: shown, end } = toFoundRows(rows);
+      return { rows: shown, end: end && { ...end, deliveryId: nextListPlace(end, after) } };
     },
   );
 }
@@ -202,7 +203,7 @@ export function listUntried(
 type Untried = ListedDelivery & { readonly beyond: number; readonly logged: number; readonly nextAt: number };
 
 /** Where the list continues after the row that ended a scan. The id of a tried delivery has another instant than its place. */
-function placeOf({ deliveryId, logged, nextAt }: Untried, after: string | null): string {
+function nextListPlace({ deliveryId, logged, nextAt }: Untried, after: string | null): string {
   if (logged === 0) return deliveryId;
   const place = firstId("dlv", nextAt + 1);
   // The next page must not start where this one did.
@@ -226,16 +227,16 @@ export const findUntried = (db: Database, webhookId: string, deliveryId: string)
     db
       .select()
       .from(queue)
-      .where(atPlace({ webhookId, deliveryId, nextAt: instantOfId("dlv", deliveryId) ?? -1 })),
+      .where(isAtPlace({ webhookId, deliveryId, nextAt: instantOfId("dlv", deliveryId) ?? -1 })),
   );
 
 // ---- Sweeping ------------------------------------------------------------------------------------------------------------
 
 /** Endpoints after `after` that have due deliveries and are enabled or deleted. A failing one counts as due now. */
-export const findWaiting = (db: Database, now: number, after: string, limit: number): Read<Looked> =>
-  readLooked(
+export const findWaiting = (db: Database, now: number, after: string, limit: number): Read<SkipResult> =>
+  readSkipped(
     db,
-    skipOver(
+    skipEndpoints(
       sql`webhook_queue`,
       sql`case when min(next_at) <= ${now} then case (
         select case when status <> 'enabled' then 'disabled' when failing_since is not null then 'failing' end
@@ -247,7 +248,7 @@ export const findWaiting = (db: Database, now: number, after: string, limit: num
   );
 
 /** Deletes a slice of the queue of a deleted endpoint. */
-export const dropQueued = (db: Database, webhookId: string, limit: number): Read<number> =>
+export const deleteQueuedOfEndpoint = (db: Database, webhookId: string, limit: number): Read<number> =>
   read(
     db
       .delete(queue)
@@ -266,5 +267,5 @@ export const pruneQueued = (db: Database, webhookId: string, before: number, lim
   );
 
 /** Endpoints after `after` whose first place is older than `before`. */
-export const findOldQueued = (db: Database, before: number, after: string, limit: number): Read<Looked> =>
-  readLooked(db, skipOver(sql`webhook_queue`, sql`case when min(next_at) < ${before} then 1 end`, after, limit));
+export const findOldQueued = (db: Database, before: number, after: string, limit: number): Read<SkipResult> =>
+  readSkipped(db, skipEndpoints(sql`webhook_queue`, sql`case when min(next_at) < ${before} then 1 end`, after, limit));

@@ -1,7 +1,7 @@
 // Reads a platform's own endpoints (EVT-22).
-import { askedPage, type ManagementCall, type Precheck, precheckKnown } from "../call.ts";
+import { type ManagementCall, type Precheck, precheckExists, readPage } from "../call.ts";
 import { ServiceError } from "../core/errors.ts";
-import { listingOf, type Page, toPage } from "../core/page.ts";
+import { hashListing, type Page, toPage } from "../core/page.ts";
 import type { EndpointRow } from "../db/tables/webhooks.ts";
 import type { WebhookView } from "./responses.ts";
 import type { WebhookQuery } from "./schema.ts";
@@ -9,17 +9,17 @@ import { findEndpoint, listEndpoints } from "./store.ts";
 import { toWebhookView } from "./views.ts";
 
 /** Secrets expire and deliveries are pruned in real time, whatever a sandbox clock says. */
-export const realTime = ({ deps }: ManagementCall): number => deps.clock.now();
+export const readRealTime = ({ deps }: ManagementCall): number => deps.clock.now();
 
 export async function getWebhook(call: ManagementCall, webhookId: string): Promise<WebhookView> {
-  const { endpoint } = await call.read(ownEndpoint(call, webhookId));
-  return toWebhookView(known(endpoint), realTime(call));
+  const { endpoint } = await call.read(readOwnEndpoint(call, webhookId));
+  return toWebhookView(requireEndpoint(endpoint), readRealTime(call));
 }
 
 export async function getWebhooks(call: ManagementCall, query: WebhookQuery): Promise<Page<WebhookView>> {
-  const page = await askedPage(call, query, listingOf("webhooks", [call.environment], {}));
+  const page = await readPage(call, query, hashListing("webhooks", [call.environment], {}));
   const { rows } = await call.read({ rows: listEndpoints(call.db, call.tenant, page) });
-  const now = realTime(call);
+  const now = readRealTime(call);
   return toPage(
     rows,
     page,
@@ -30,13 +30,13 @@ export async function getWebhooks(call: ManagementCall, query: WebhookQuery): Pr
 
 /** Answers 404 for an unknown endpoint before any fault of the request. */
 export const precheckWebhook = (call: ManagementCall, webhookId: string): Precheck =>
-  precheckKnown(ownEndpoint(call, webhookId).endpoint);
+  precheckExists(readOwnEndpoint(call, webhookId).endpoint);
 
-export const ownEndpoint = ({ db, tenant }: ManagementCall, webhookId: string) => ({
+export const readOwnEndpoint = ({ db, tenant }: ManagementCall, webhookId: string) => ({
   endpoint: findEndpoint(db, tenant, webhookId),
 });
 
-export function known(endpoint: EndpointRow | null): EndpointRow {
+export function requireEndpoint(endpoint: EndpointRow | null): EndpointRow {
   if (!endpoint) throw new ServiceError("not_found");
   return endpoint;
 }

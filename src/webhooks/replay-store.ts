@@ -60,7 +60,7 @@ export const findReplayed = (
   );
 
 /** The replay as it was read: only one of two concurrent runs counts, and neither if a replay was requested since. */
-const asRead = ({ webhookId, afterSeq, toSeq, askedAt }: ReplayRow) =>
+const isAsRead = ({ webhookId, afterSeq, toSeq, askedAt }: ReplayRow) =>
   and(
     eq(replays.webhookId, webhookId),
     eq(replays.afterSeq, afterSeq),
@@ -69,11 +69,11 @@ const asRead = ({ webhookId, afterSeq, toSeq, askedAt }: ReplayRow) =>
   );
 
 export const moveReplay = (db: Database, replay: ReplayRow, to: number): Statement[] =>
-  mustChange(db, db.update(replays).set({ afterSeq: to }).where(asRead(replay)));
+  mustChange(db, db.update(replays).set({ afterSeq: to }).where(isAsRead(replay)));
 
 export const endReplay = (db: Database, replay: ReplayRow): Statement[] =>
-  mustChange(db, db.delete(replays).where(asRead(replay)));
+  mustChange(db, db.delete(replays).where(isAsRead(replay)));
 
 /** For an endpoint that was deleted. */
-export const dropReplay = (db: Database, webhookId: string): Statement =>
+export const deleteReplay = (db: Database, webhookId: string): Statement =>
   db.delete(replays).where(eq(replays.webhookId, webhookId));

@@ -3,24 +3,24 @@
 import { type ManagementCall, type Precheck, precheck } from "../call.ts";
 import type { Deps } from "../context.ts";
 import { toIso } from "../core/clock.ts";
-import { withFurther } from "../core/daily.ts";
+import { addDailyRequests } from "../core/daily.ts";
 import { type FieldError, fieldError, ServiceError, validationError } from "../core/errors.ts";
 import { REPLAYS_A_DAY } from "../core/limits.ts";
-import { volumeMark } from "../core/volume.ts";
-import { commit, present, readBatch } from "../db/batch.ts";
+import { findVolumeMark } from "../core/volume.ts";
+import { commit, dropAbsentReads, readBatch } from "../db/batch.ts";
 import type { EachJob, Recorded } from "../jobs/job.ts";
 import { listNewEvents } from "../jobs/tend-events.ts";
-import { findNumber, findNumberAt } from "../journal/event-log-store.ts";
-import { firstListed, mayBeOlder } from "../journal/event-views.ts";
+import { findEventNumber, findEventNumberAt } from "../journal/event-log-store.ts";
+import { mayBeOlder, oldestListedAt } from "../journal/event-views.ts";
 import { countVolumes } from "../journal/volume.ts";
 import { findVolumes } from "../journal/volume-store.ts";
-import { bytesOf, inOrder, newDelivery, selects } from "./fan-out.ts";
-import { nudge } from "./nudge.ts";
+import { bodyBytesOf, orderDeliveryIds, selectsType, toNewDelivery } from "./fan-out.ts";
+import { notifyDue } from "./nudge.ts";
 import { queueDeliveries } from "./queue-store.ts";
-import { known, ownEndpoint, realTime, requireEnabled } from "./read.ts";
+import { readOwnEndpoint, readRealTime, requireEnabled, requireEndpoint } from "./read.ts";
 import {
   beginReplay,
-  dropReplay,
+  deleteReplay,
   endReplay,
   findLastNumber,
   findReplay,
@@ -30,9 +30,9 @@ import {
 } from "./replay-store.ts";
 import type { ReplayView } from "./responses.ts";
 import type { ReplayInput } from "./schema.ts";
-import { findById, noteReplay } from "./store.ts";
+import { findById, recordReplayRequest } from "./store.ts";
 
-const BOUND = {
+const REPLAY_LIMIT = {
   most: REPLAYS_A_DAY,
   message: `An endpoint's events can be replayed at most ${REPLAYS_A_DAY} times in 24 hours.`,
 };
@@ -40,30 +40,32 @@ const BOUND = {
 type Since = ReplayInput["since"];
 
 /** The number of the event after which the replay begins; null if there is no such event. */
-const placeOf = ({ db, tenant }: ManagementCall, since: Since, first: number) =>
-  "id" in since ? findNumber(db, tenant, since.id, first) : findNumberAt(db, tenant, since.at, first);
+const findStart = ({ db, tenant }: ManagementCall, since: Since, first: number) =>
+  "id" in since ? findEventNumber(db, tenant, since.id, first) : findEventNumberAt(db, tenant, since.at, first);
 
 /** The fault of `since`; `after` is the number that was found for it. */
-function faultOf(call: ManagementCall, since: Since, after: number | null): FieldError | null {
+function findSinceFault(call: ManagementCall, since: Since, after: number | null): FieldError | null {
   if ("at" in since && since.at > call.now) return fieldError("since", "invalid_value", "Must not be in the future.");
-  return after === null && !isOld(call, since) ? fieldError("since", "not_found") : null;
+  return after === null && !isExpired(call, since) ? fieldError("since", "not_found") : null;
 }
 
 /** True for an event that is no longer shown. An instant that old begins with the first event that is shown. */
-function isOld(call: ManagementCall, since: Since): boolean {
-  return "id" in since && mayBeOlder(since.id, firstListed(realTime(call)), call.now - realTime(call));
+function isExpired(call: ManagementCall, since: Since): boolean {
+  return "id" in since && mayBeOlder(since.id, oldestListedAt(readRealTime(call)), call.now - readRealTime(call));
 }
 
 /** Answers 404 for an unknown endpoint before any fault of the request. `since` is judged with the other fields. */
 export const precheckReplay = (call: ManagementCall, webhookId: string, { since }: Partial<ReplayInput>): Precheck =>
   precheck(
     {
-      ...ownEndpoint(call, webhookId),
-      ...present({ after: since === undefined ? null : placeOf(call, since, firstListed(realTime(call))) }),
+      ...readOwnEndpoint(call, webhookId),
+      ...dropAbsentReads({
+        after: since === undefined ? null : findStart(call, since, oldestListedAt(readRealTime(call))),
+      }),
     },
     ({ endpoint, after = null }) => {
-      known(endpoint);
-      const fault = since === undefined ? null : faultOf(call, since, after);
+      requireEndpoint(endpoint);
+      const fault = since === undefined ? null : findSinceFault(call, since, after);
       return fault === null ? [] : [fault];
     },
   );
@@ -74,21 +76,21 @@ export async function replayEvents(
   { since }: ReplayInput,
 ): Promise<ReplayView> {
   const { db, deps } = call;
-  const now = realTime(call);
+  const now = readRealTime(call);
   const { endpoint, after, last } = await call.read({
-    ...ownEndpoint(call, webhookId),
-    after: placeOf(call, since, firstListed(now)),
+    ...readOwnEndpoint(call, webhookId),
+    after: findStart(call, since, oldestListedAt(now)),
     last: findLastNumber(db),
   });
-  const own = known(endpoint);
-  const fault = faultOf(call, since, after);
+  const own = requireEndpoint(endpoint);
+  const fault = findSinceFault(call, since, after);
   if (fault !== null) throw validationError([fault]);
   if (after === null) throw new ServiceError("cursor_expired");
   requireEnabled(own);
-  const asked = withFurther(own.replays, 1, now, BOUND);
+  const asked = addDailyRequests(own.replays, 1, now, REPLAY_LIMIT);
   const view = { webhook_id: webhookId, since: "id" in since ? since.id : toIso(since.at), asked_at: toIso(now) };
   await call.commit(
-    [...noteReplay(db, own, asked), beginReplay(db, own, { afterSeq: after, toSeq: last, askedAt: now })],
+    [...recordReplayRequest(db, own, asked), beginReplay(db, own, { afterSeq: after, toSeq: last, askedAt: now })],
     view,
   );
   call.background(startReplay(deps, webhookId));
@@ -133,7 +135,7 @@ async function replaySlice(deps: Deps, webhookId: string): Promise<boolean> {
   if (replay === null) return true;
   // An endpoint that was disabled meanwhile gets no new deliveries.
   if (endpoint?.status !== "enabled") {
-    await commit(db, endpoint === null ? [dropReplay(db, webhookId)] : endReplay(db, replay));
+    await commit(db, endpoint === null ? [deleteReplay(db, webhookId)] : endReplay(db, replay));
     return true;
   }
   const { platformId, environment } = replay;
@@ -142,20 +144,20 @@ async function replaySlice(deps: Deps, webhookId: string): Promise<boolean> {
     volumes: findVolumes(db, [platformId]),
   });
   // If the account has used up its volume, its replay continues the next day.
-  const isUsedUp = volumes.some(({ marks }) => volumeMark(marks, environment, clock.now()) !== null);
+  const isUsedUp = volumes.some(({ marks }) => findVolumeMark(marks, environment, clock.now()) !== null);
   if (isUsedUp) return true;
   const last = events.at(-1);
   const ended = last === undefined || events.length < SLICE;
-  const selected = events.filter(({ type }) => type !== "webhook.test" && selects(endpoint, type));
+  const selected = events.filter(({ type }) => type !== "webhook.test" && selectsType(endpoint, type));
   const now = clock.now();
-  const deliveries = inOrder(selected.map((event) => newDelivery(endpoint, event, now)));
-  const bytes = selected.reduce((sum, event) => sum + bytesOf(event), 0);
+  const deliveries = orderDeliveryIds(selected.map((event) => toNewDelivery(endpoint, event, now)));
+  const bytes = selected.reduce((sum, event) => sum + bodyBytesOf(event), 0);
   const counted = { platformId, environment, events: 0, deliveries: deliveries.length, bytes };
   await commit(db, [
     ...(ended ? endReplay(db, replay) : moveReplay(db, replay, last.seq)),
     ...queueDeliveries(db, deliveries),
     ...(deliveries.length > 0 ? countVolumes(deps, volumes, [counted]) : []),
   ]);
-  if (deliveries.length > 0) await nudge(env, [webhookId]);
+  if (deliveries.length > 0) await notifyDue(env, [webhookId]);
   return ended;
 }

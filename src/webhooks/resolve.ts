@@ -17,7 +17,7 @@ export async function judgeReceiver(env: Env, url: string): Promise<AttemptError
   // An address on this machine needs no resolver.
   if (local && (protocol === "http:" || hostname === "localhost" || !/[a-z]/.test(hostname))) return null;
   if (env.WEBHOOK_RESOLVER === "") return null;
-  const addresses = await addressesOf(env.WEBHOOK_RESOLVER, hostname);
+  const addresses = await resolveName(env.WEBHOOK_RESOLVER, hostname);
   if (addresses.length === 0) return "name_not_resolved";
   return addresses.every(isPublicAddress) ? null : "address_refused";
 }
@@ -29,10 +29,10 @@ export const ownHost = ({ ISSUER }: Pick<Env, "ISSUER">): string =>
   URL.canParse(ISSUER) ? new URL(ISSUER).hostname : "";
 
 /** Addresses of both families; empty if the name has none. */
-const addressesOf = async (resolver: string, name: string): Promise<string[]> =>
-  (await Promise.all(["A", "AAAA"].map((type) => ask(resolver, name, type)))).flat();
+const resolveName = async (resolver: string, name: string): Promise<string[]> =>
+  (await Promise.all(["A", "AAAA"].map((type) => askResolver(resolver, name, type)))).flat();
 
-async function ask(resolver: string, name: string, type: string): Promise<string[]> {
+async function askResolver(resolver: string, name: string, type: string): Promise<string[]> {
   const url = new URL(resolver);
   url.searchParams.set("name", name);
   url.searchParams.set("type", type);
@@ -43,7 +43,7 @@ async function ask(resolver: string, name: string, type: string): Promise<string
       signal: AbortSignal.timeout(WAIT_MS),
     });
     if (!response.ok) throw new Error(`it answered ${response.status}`);
-    const { Status, Answer = [] } = (await response.json()) as Answered;
+    const { Status, Answer = [] } = (await response.json()) as ResolverAnswer;
     if (typeof Status !== "number") throw new Error("it answered without a status");
     return Answer.filter((one) => one.type === A || one.type === AAAA).map((one) => one.data);
   } catch (thrown) {
@@ -52,7 +52,7 @@ async function ask(resolver: string, name: string, type: string): Promise<string
   }
 }
 
-type Answered = {
+type ResolverAnswer = {
   readonly Status?: number;
   readonly Answer?: readonly { readonly type: number; readonly data: string }[];
 };

@@ -4,9 +4,9 @@ import { listOf } from "../http/response-parts.ts";
 import { instant } from "../http/schemas.ts";
 import { eventType } from "../journal/event-schema.ts";
 import { ATTEMPT_ERRORS } from "./post.ts";
-import { deliveryStatus, VIEW } from "./schema.ts";
+import { deliveryStatus, WEBHOOK_FIELDS } from "./schema.ts";
 
-export const webhookView = z.object(VIEW).register(z.globalRegistry, { id: "Webhook" });
+export const webhookView = z.object(WEBHOOK_FIELDS).register(z.globalRegistry, { id: "Webhook" });
 export type WebhookView = z.infer<typeof webhookView>;
 
 export const webhookList = listOf(webhookView).register(z.globalRegistry, { id: "WebhookList" });

@@ -3,8 +3,8 @@ import type { ManagementCall } from "../call.ts";
 import { HOUR_MS } from "../core/limits.ts";
 import { recordActivity } from "../journal/activity.ts";
 import { drawWebhookSecret } from "../protocol/webhook-signature.ts";
-import { wake } from "./nudge.ts";
-import { known, ownEndpoint, realTime } from "./read.ts";
+import { wakeEndpoint } from "./nudge.ts";
+import { readOwnEndpoint, readRealTime, requireEndpoint } from "./read.ts";
 import type { NewWebhookView, SecretRotation } from "./schema.ts";
 import { newestSealKey, openSecret, sealSecret } from "./secrets.ts";
 import { updateEndpoint } from "./store.ts";
@@ -16,9 +16,9 @@ export async function rotateSecret(
   { grace_hours }: SecretRotation,
 ): Promise<NewWebhookView> {
   const { db, deps } = call;
-  const now = realTime(call);
-  const { caller, endpoint } = await call.read(ownEndpoint(call, webhookId));
-  const before = known(endpoint);
+  const now = readRealTime(call);
+  const { caller, endpoint } = await call.read(readOwnEndpoint(call, webhookId));
+  const before = requireEndpoint(endpoint);
   const secret = drawWebhookSecret();
   const changed = {
     secret: await sealSecret(deps.env, webhookId, secret),
@@ -39,6 +39,6 @@ export async function rotateSecret(
   } as const;
   await call.commit([...updateEndpoint(db, before, changed), recordActivity(db, before, call.now, rotated)], view);
   // The endpoint may be backing off because its receiver expected another secret.
-  if (before.status === "enabled") call.background(wake(deps.env, webhookId, true));
+  if (before.status === "enabled") call.background(wakeEndpoint(deps.env, webhookId, true));
   return view;
 }

@@ -1,7 +1,7 @@
 // Routes of webhook endpoints and their deliveries (EVT-22 to EVT-31).
 import { route } from "../http/route.ts";
-import { validFields } from "../http/schemas.ts";
-import { createWebhook, precheckNew } from "./create.ts";
+import { pickValidFields } from "../http/schemas.ts";
+import { createWebhook, precheckNewWebhook } from "./create.ts";
 import { deleteWebhook } from "./delete.ts";
 import { getDeliveries, precheckDelivery, redeliver } from "./deliveries.ts";
 import { patchWebhook, precheckPatch } from "./patch.ts";
@@ -28,7 +28,7 @@ export const webhookRoutes = [
     operationId: "createWebhook",
     surfaces: ["management"],
     body: webhookInput,
-    precheck: (call, { body }) => precheckNew(call, validFields(webhookInput, body)),
+    precheck: (call, { body }) => precheckNewWebhook(call, pickValidFields(webhookInput, body)),
     status: 201,
     errors: [],
     idempotency: "secret",
@@ -67,7 +67,7 @@ export const webhookRoutes = [
     errors: ["not_found", "no_changes_requested"],
     fieldErrors: ["invalid_field"],
     handle: (call, { params, body }) => patchWebhook(call, params.webhook_id, body),
-    precheck: (call, { params, body }) => precheckPatch(call, params.webhook_id, validFields(webhookPatch, body)),
+    precheck: (call, { params, body }) => precheckPatch(call, params.webhook_id, pickValidFields(webhookPatch, body)),
   }),
   route({
     method: "delete",
@@ -141,6 +141,6 @@ export const webhookRoutes = [
     errors: ["not_found", "invalid_status", "cursor_expired"],
     idempotency: "plain",
     handle: (call, { params, body }) => replayEvents(call, params.webhook_id, body),
-    precheck: (call, { params, body }) => precheckReplay(call, params.webhook_id, validFields(replayInput, body)),
+    precheck: (call, { params, body }) => precheckReplay(call, params.webhook_id, pickValidFields(replayInput, body)),
   }),
 ];

@@ -22,15 +22,15 @@ export function nextAttemptAt(failed: number, now: number, random: number): numb
 }
 
 /** Deliveries sent to an endpoint at once, deliveries of one claim, and of one claim while the endpoint fails. */
-export const AT_ONCE = 6;
-export const CLAIMED_AT_ONCE = 18;
-export const CLAIMED_WHILE_FAILING = 2;
+export const SENT_AT_ONCE = 6;
+export const CLAIM_SIZE = 18;
+export const CLAIM_SIZE_WHILE_FAILING = 2;
 
 /**
  * Claims of one invocation. An invocation may send 1,000 requests and queries, of which a full claim and its outcomes take forty; the object's alarm
  * continues in another one.
  */
-export const CLAIMS_AT_ONCE = 20;
+export const CLAIMS_PER_INVOCATION = 20;
 
 /** Failures in a row after which an endpoint rests between its attempts. */
 const RESTS_AFTER = 20;

@@ -32,27 +32,27 @@ const description = text(WEBHOOK_DESCRIPTION_MAX_CHARS)
 
 const webhookUrl = z.string().min(1).register(z.globalRegistry, { id: "WebhookUrl", format: "uri" });
 
-const PATCHED = {
+const PATCHABLE_FIELDS = {
   url: webhookUrl,
   event_types: eventSelection,
   description,
 };
 
 export const webhookInput = z
-  .strictObject({ ...PATCHED, description: PATCHED.description.optional() })
+  .strictObject({ ...PATCHABLE_FIELDS, description: PATCHABLE_FIELDS.description.optional() })
   .register(z.globalRegistry, { id: "WebhookInput" });
 export type WebhookInput = z.infer<typeof webhookInput>;
 
 export const webhookPatch = z
-  .strictObject({ ...PATCHED, status: webhookStatus })
+  .strictObject({ ...PATCHABLE_FIELDS, status: webhookStatus })
   .partial()
   .register(z.globalRegistry, { id: "WebhookPatch" });
 export type WebhookPatch = z.infer<typeof webhookPatch>;
 
 /** Rejects fields that are fixed at creation, and fields that only the service sets. */
-export const webhookPatchRules = fixedFieldRules(() => newWebhookView, { ...PATCHED, status: webhookStatus });
+export const webhookPatchRules = fixedFieldRules(() => newWebhookView, { ...PATCHABLE_FIELDS, status: webhookStatus });
 
-export const VIEW = {
+export const WEBHOOK_FIELDS = {
   webhook_id: z.string(),
   url: registeredUrl,
   environment,
@@ -67,7 +67,7 @@ export const VIEW = {
 };
 
 export const newWebhookView = z
-  .object({ ...VIEW, secret: z.string() })
+  .object({ ...WEBHOOK_FIELDS, secret: z.string() })
   .register(z.globalRegistry, { id: "WebhookWithSecret" });
 export type NewWebhookView = z.infer<typeof newWebhookView>;
 export const webhookQuery = z.strictObject(pageQuery);

@@ -3,10 +3,10 @@ import { type SQL, sql } from "drizzle-orm";
 import { type Database, type Read, read } from "../db/batch.ts";
 
 /** `oldest`: the least of the aggregates. `looked`: the last endpoint that was looked at; null after the last of all. */
-export type Looked = { readonly ids: string[]; readonly oldest: number | null; readonly looked: string | null };
+export type SkipResult = { readonly ids: string[]; readonly oldest: number | null; readonly looked: string | null };
 
 /** At most `limit` endpoints after `after`, each with an aggregate of its rows. Those whose aggregate is null are skipped. */
-export const skipOver = (table: SQL, holds: SQL, after: string, limit: number) => ({
+export const skipEndpoints = (table: SQL, holds: SQL, after: string, limit: number) => ({
   limit,
   from: sql`(with recursive ids (id, n) as (
       select (select min(webhook_id) from ${table} where webhook_id > ${after}), 1
@@ -15,7 +15,7 @@ export const skipOver = (table: SQL, holds: SQL, after: string, limit: number) =
     select id, (select ${holds} from ${table} where webhook_id = id) as holds from ids where id is not null)`,
 });
 
-export const readLooked = (db: Database, { from, limit }: ReturnType<typeof skipOver>): Read<Looked> =>
+export const readSkipped = (db: Database, { from, limit }: ReturnType<typeof skipEndpoints>): Read<SkipResult> =>
   read(db.select({ id: sql<string>`id`, holds: sql<number | null>`holds` }).from(from), (rows) => ({
     ids: rows.flatMap(({ id, holds }) => (holds === null ? [] : [id])),
     oldest: rows.reduce<number | null>(

@@ -5,14 +5,14 @@ import type { Position } from "../core/page.ts";
 import { type Database, mustChange, type Read, read, readAll, readOne, type Statement } from "../db/batch.ts";
 import { events } from "../db/tables/journal.ts";
 import { type EndpointRow, webhookEndpoints as endpoints } from "../db/tables/webhooks.ts";
-import { type Tenant, within } from "../db/tenant.ts";
+import { isOfTenant, type Tenant } from "../db/tenant.ts";
 
 export const findEndpoint = (db: Database, tenant: Tenant, webhookId: string): Read<EndpointRow | null> =>
   readOne(
     db
       .select()
       .from(endpoints)
-      .where(and(eq(endpoints.webhookId, webhookId), within(endpoints, tenant))),
+      .where(and(eq(endpoints.webhookId, webhookId), isOfTenant(endpoints, tenant))),
   );
 
 /** For the endpoint's own object, which knows no tenant. */
@@ -29,17 +29,17 @@ export const listEndpoints = (
     db
       .select()
       .from(endpoints)
-      .where(and(within(endpoints, tenant), after === null ? undefined : lt(endpoints.webhookId, after.id)))
+      .where(and(isOfTenant(endpoints, tenant), after === null ? undefined : lt(endpoints.webhookId, after.id)))
       .orderBy(desc(endpoints.webhookId))
       .limit(limit + 1),
   );
 
-const countOf = (tenant: Tenant): SQL<number> =>
-  sql<number>`(select count(*) from ${endpoints} where ${within(endpoints, tenant)})`;
+const countExpression = (tenant: Tenant): SQL<number> =>
+  sql<number>`(select count(*) from ${endpoints} where ${isOfTenant(endpoints, tenant)})`;
 
 /** Never more than WEBHOOKS_MAX, which the insert enforces. */
 export const countEndpoints = (db: Database, tenant: Tenant): Read<number> =>
-  read(db.select({ count: countOf(tenant).as("count") }).from(sql`(select 1)`), ([row]) => row?.count ?? 0);
+  read(db.select({ count: countExpression(tenant).as("count") }).from(sql`(select 1)`), ([row]) => row?.count ?? 0);
 
 /** Fails (Conflict) if the account has WEBHOOKS_MAX endpoints already. The new endpoint gets the events that are written from now on. */
 export const insertEndpoint = (db: Database, row: Omit<EndpointRow, "eventsAfter" | "replays">): Statement[] =>
@@ -49,7 +49,7 @@ export const insertEndpoint = (db: Database, row: Omit<EndpointRow, "eventsAfter
       sql`select ${row.webhookId}, ${row.platformId}, ${row.environment}, ${row.url}, ${JSON.stringify(row.eventTypes)}, ${row.description},
         ${row.status}, ${row.disabledCause}, ${row.secret}, ${row.sealKey}, ${row.previousSecret}, ${row.previousUntil}, ${row.failingSince},
         coalesce((select max(seq) from ${events}), 0), null, ${row.createdAt}, ${row.updatedAt}
-        where ${countOf(row)} < ${WEBHOOKS_MAX}`,
+        where ${countExpression(row)} < ${WEBHOOKS_MAX}`,
     ),
   );
 
@@ -75,11 +75,15 @@ export const deleteEndpointsOf = (db: Database, platformId: string): Statement =
   db.delete(endpoints).where(eq(endpoints.platformId, platformId));
 
 /** `failingSince`: when the failures began; null once they are over. */
-export const noteFailing = (db: Database, webhookId: string, failingSince: number | null): Statement =>
+export const recordFailingSince = (db: Database, webhookId: string, failingSince: number | null): Statement =>
   db.update(endpoints).set({ failingSince }).where(eq(endpoints.webhookId, webhookId));
 
 /** Fails (Conflict) if another replay was requested meanwhile. */
-export const noteReplay = (db: Database, { webhookId, replays }: EndpointRow, asked: readonly number[]): Statement[] =>
+export const recordReplayRequest = (
+  db: Database,
+  { webhookId, replays }: EndpointRow,
+  asked: readonly number[],
+): Statement[] =>
   mustChange(
     db,
     db
@@ -99,12 +103,7 @@ export const isEnabled = (webhookId: string): SQL =>
 // ---- Sealing -------------------------------------------------------------------------------------------------------------
 
 /** Endpoints after `after` whose secret is not sealed under the newest key: two ranges of an index by seal key. */
-export const findSealedOtherwise = (
-  db: Database,
-  newest: string,
-  after: string,
-  limit: number,
-): Read<EndpointRow[]> => {
+export const findNotSealedUnder = (db: Database, newest: string, after: string, limit: number): Read<EndpointRow[]> => {
   const range = (other: SQL) =>
     sql`select webhook_id from (select webhook_id from webhook_endpoints where seal_key ${other} and webhook_id > ${after} limit ${limit})`;
   return readAll(

@@ -1,23 +1,23 @@
 // Jobs for webhooks: they fan out events whose notification was lost, wake endpoints whose deliveries are due, and delete rows that are older than 30
 // days (EVT-24, EVT-25, EVT-32).
 import type { Deps } from "../context.ts";
-import { type Due, FIRST } from "../core/due.ts";
+import { BEFORE_FIRST_DUE, type Due } from "../core/due.ts";
 import { firstId, instantOfId } from "../core/ids.ts";
-import { eachAtOnce } from "../core/parallel.ts";
+import { runConcurrently } from "../core/parallel.ts";
 import { Conflict } from "../core/retry.ts";
 import { commit, readBatch } from "../db/batch.ts";
 import type { BulkJob, EachJob } from "../jobs/job.ts";
-import { noteOldest } from "../jobs/store.ts";
+import { recordOldestDue } from "../jobs/store.ts";
 import { listNewEvents } from "../jobs/tend-events.ts";
 import { LAG_SEEN_IN } from "../journal/outbox.ts";
-import { firstShown } from "./deliveries.ts";
+import { oldestShownAt } from "./deliveries.ts";
 import { fanOutEvents, fanOutSlice, findSlice } from "./fan-out.ts";
 import { findOldLogged, pruneLogged } from "./log-store.ts";
-import { wake } from "./nudge.ts";
+import { wakeEndpoint } from "./nudge.ts";
 import { findOldQueued, findWaiting, pruneQueued } from "./queue-store.ts";
 import { replayJob } from "./replay.ts";
 import { newestSealKey, openSecret, sealSecret } from "./secrets.ts";
-import { findById, findSealedOtherwise, updateEndpoint } from "./store.ts";
+import { findById, findNotSealedUnder, updateEndpoint } from "./store.ts";
 
 /** Limits of one minute's trigger: slices of events, replays, and slices of endpoints. */
 const EVENT_SLICES = 20;
@@ -29,14 +29,14 @@ const ENDPOINT_SLICES = 10;
  * Jobs hand the work beyond these limits to the queue. A part that fails does not stop the others.
  */
 export async function sweepWebhooks(deps: Deps): Promise<void> {
-  await apart("list", () => listNewEvents(deps, EVENT_SLICES));
-  await apart("fan out", () => fanOutEvents(deps, EVENT_SLICES));
-  await apart("replay", async () => {
+  await runPart("list", () => listNewEvents(deps, EVENT_SLICES));
+  await runPart("fan out", () => fanOutEvents(deps, EVENT_SLICES));
+  await runPart("replay", async () => {
     const running = await replayJob.find(deps, null, REPLAYS);
-    for (const { id } of running) await apart("replay", () => replayJob.record(deps, id));
+    for (const { id } of running) await runPart("replay", () => replayJob.record(deps, id));
   });
-  await apart("wake", async () => {
-    let after: Due | null = FIRST;
+  await runPart("wake", async () => {
+    let after: Due | null = BEFORE_FIRST_DUE;
     const due: number[] = [];
     for (let slice = 0; after !== null && slice < ENDPOINT_SLICES; slice++) {
       const found = await wakeEndpoints.find(deps, after);
@@ -44,11 +44,11 @@ export async function sweepWebhooks(deps: Deps): Promise<void> {
       after = (await found?.run())?.next ?? null;
     }
     // The job's own run records this only when its message arrives, which may be never.
-    if (due.length > 0) await commit(deps.db, [noteOldest(deps.db, wakeEndpoints.name, Math.min(...due))]);
+    if (due.length > 0) await commit(deps.db, [recordOldestDue(deps.db, wakeEndpoints.name, Math.min(...due))]);
   });
 }
 
-async function apart(part: string, work: () => Promise<unknown>): Promise<void> {
+async function runPart(part: string, work: () => Promise<unknown>): Promise<void> {
   try {
     await work();
   } catch (thrown) {
@@ -72,13 +72,13 @@ export const fanOutJob: BulkJob = {
       oldestDueAt: Math.min(...first.map(({ id, occurredAt }) => instantOfId("evt", id) ?? occurredAt)),
       run: async () => {
         const more = await fanOutSlice(deps, found);
-        return { done: 1, failed: [], next: more ? FIRST : null };
+        return { done: 1, failed: [], next: more ? BEFORE_FIRST_DUE : null };
       },
     };
   },
 };
 
-const LOOKED_AT = 500;
+const ENDPOINTS_PER_SLICE = 500;
 
 export const wakeEndpoints: BulkJob = {
   kind: "bulk",
@@ -87,23 +87,23 @@ export const wakeEndpoints: BulkJob = {
   slices: 1,
   find: async ({ db, clock, env }, after) => {
     const now = clock.now();
-    const { found } = await readBatch(db, { found: findWaiting(db, now, after.id, LOOKED_AT) });
+    const { found } = await readBatch(db, { found: findWaiting(db, now, after.id, ENDPOINTS_PER_SLICE) });
     const { ids, oldest, looked } = found;
     if (ids.length === 0 && looked === null) return null;
     return {
       // Deliveries of a failing endpoint count as due now, not as late: only its owner can repair it.
       oldestDueAt: oldest === now ? null : oldest,
       run: async () => {
-        await eachAtOnce(ids, (webhookId) => wake(env, webhookId));
-        return { done: ids.length, failed: [], next: looked === null ? null : { at: FIRST.at, id: looked } };
+        await runConcurrently(ids, (webhookId) => wakeEndpoint(env, webhookId));
+        return { done: ids.length, failed: [], next: looked === null ? null : { at: BEFORE_FIRST_DUE.at, id: looked } };
       },
     };
   },
 };
 
 /** Endpoints per slice, and rows deleted per endpoint. */
-const PRUNED_OF = 50;
-const PRUNED = 200;
+const ENDPOINTS_PRUNED = 50;
+const ROWS_PRUNED = 200;
 
 export const pruneDeliveries: BulkJob = {
   kind: "bulk",
@@ -112,15 +112,15 @@ export const pruneDeliveries: BulkJob = {
   slices: 5,
   find: async ({ db, clock }, after) => {
     const now = clock.now();
-    const first = firstShown(now);
+    const first = oldestShownAt(now);
     const before = firstId("dlv", first);
     const { queued, logged } = await readBatch(db, {
-      queued: findOldQueued(db, first, after.id, PRUNED_OF),
-      logged: findOldLogged(db, before, after.id, PRUNED_OF),
+      queued: findOldQueued(db, first, after.id, ENDPOINTS_PRUNED),
+      logged: findOldLogged(db, before, after.id, ENDPOINTS_PRUNED),
     });
     const old = [
-      ...queued.ids.map((id) => pruneQueued(db, id, first, PRUNED)),
-      ...logged.ids.map((id) => pruneLogged(db, id, before, PRUNED)),
+      ...queued.ids.map((id) => pruneQueued(db, id, first, ROWS_PRUNED)),
+      ...logged.ids.map((id) => pruneLogged(db, id, before, ROWS_PRUNED)),
     ];
     const looked = [queued.looked, logged.looked].filter((id) => id !== null).sort()[0];
     if (old.length === 0 && looked === undefined) return null;
@@ -129,7 +129,7 @@ export const pruneDeliveries: BulkJob = {
       run: async () => {
         await commit(db, old);
         // An endpoint may have more old rows than one slice deletes, so the next slice starts from the same place.
-        const next = old.length > 0 ? after : { at: FIRST.at, id: looked ?? "" };
+        const next = old.length > 0 ? after : { at: BEFORE_FIRST_DUE.at, id: looked ?? "" };
         return { done: old.length, failed: [], next };
       },
     };
@@ -142,7 +142,7 @@ export const resealSecrets: EachJob = {
   name: "reseal_webhook_secrets",
   find: async ({ db, env, clock }, after, limit) => {
     const newest = await newestSealKey(env);
-    const { found } = await readBatch(db, { found: findSealedOtherwise(db, newest, after?.id ?? "", limit) });
+    const { found } = await readBatch(db, { found: findNotSealedUnder(db, newest, after?.id ?? "", limit) });
     // No row records since when its key is not the newest one, so it counts as due now.
     return found.map(({ webhookId }) => ({ at: clock.now(), id: webhookId }));
   },

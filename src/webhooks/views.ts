@@ -7,10 +7,10 @@ import type { ListedDelivery } from "./log-store.ts";
 import type { DeliveryView, WebhookView } from "./responses.ts";
 import type { NewWebhookView } from "./schema.ts";
 
-type Shown = Omit<EndpointRow, "eventsAfter" | "replays">;
+type ViewedEndpoint = Omit<EndpointRow, "eventsAfter" | "replays">;
 
 /** `now`: real time, by which a previous secret expires. */
-export const toWebhookView = (row: Shown, now: number): WebhookView => ({
+export const toWebhookView = (row: ViewedEndpoint, now: number): WebhookView => ({
   webhook_id: row.webhookId,
   url: row.url,
   environment: row.environment,
@@ -24,7 +24,7 @@ export const toWebhookView = (row: Shown, now: number): WebhookView => ({
   updated_at: toIso(row.updatedAt),
 });
 
-export const toNewWebhookView = (row: Shown, now: number, secret: string): NewWebhookView => ({
+export const toNewWebhookView = (row: ViewedEndpoint, now: number, secret: string): NewWebhookView => ({
   ...toWebhookView(row, now),
   secret,
 });

@@ -1,6 +1,6 @@
 // Announcements of the operator (ACC-15) go once to every account with a verified address that is not closed.
 import { beforeEach, describe, expect, inject, it } from "vitest";
-import { announce } from "../../src/accounts/announcements.ts";
+import { announceJob } from "../../src/accounts/announcements.ts";
 import { mailNotices } from "../../src/accounts/mail-notices.ts";
 import { dumpDatabase, failingBatches, withDatabase } from "../support/variants.ts";
 import { createWorld, env, expectStatus, type Json, type World } from "../support/world.ts";
@@ -58,7 +58,7 @@ describe("an announcement", () => {
       created_at: expect.any(String),
     });
     expect(await notices()).toEqual([]);
-    await world.run(announce);
+    await world.run(announceJob);
     const reached = (await notices()).map(({ platform_id }) => platform_id);
     expect(reached).toEqual((await accounts()).map(({ platform_id }) => platform_id));
     expect(reached).toContain(suspended);
@@ -73,7 +73,7 @@ describe("an announcement", () => {
       }),
     );
     expect(await notices()).toEqual([]);
-    expect(await world.run(announce)).toBe(0);
+    expect(await world.run(announceJob)).toBe(0);
   });
 
   it("goes to the admin contact if one is named", async () => {
@@ -81,7 +81,7 @@ describe("an announcement", () => {
     const set = "update platforms set admin_contact_email = 'office@many.example' where platform_id = ?";
     await env.DB.prepare(set).bind(platformId).run();
     await send(NOTICE);
-    await world.run(announce);
+    await world.run(announceJob);
     const [own] = (await notices()).filter((notice) => notice.platform_id === platformId);
     expect(own.recipient).toBe("office@many.example");
   });
@@ -90,7 +90,7 @@ describe("an announcement", () => {
     await seed(1_200);
     await send({ ...NOTICE, text: "A long text. ".repeat(700) });
     world.meter.reset();
-    const reached = await world.run(announce);
+    const reached = await world.run(announceJob);
     expect(reached).toBeGreaterThanOrEqual(1_200);
     const { trips, rowsRead } = world.meter.reading;
     expect(trips).toBeLessThanOrEqual(3 * (Math.floor(reached / 500) + 1) + 1);
@@ -103,10 +103,10 @@ describe("an announcement", () => {
     await send(NOTICE);
     // The first slice is written, but its answer is lost.
     const cut = failingBatches(env.DB, (batch) => (batch === 3 ? "after" : "never"));
-    await expect(world.run(announce, withDatabase(world, cut).deps)).rejects.toThrow("connection lost");
+    await expect(world.run(announceJob, withDatabase(world, cut).deps)).rejects.toThrow("connection lost");
     expect(await notices()).toHaveLength(500);
-    await Promise.all([world.run(announce), world.run(announce)].map((run) => run.catch(() => undefined)));
-    await world.run(announce);
+    await Promise.all([world.run(announceJob), world.run(announceJob)].map((run) => run.catch(() => undefined)));
+    await world.run(announceJob);
     const reached = (await notices()).map(({ platform_id }) => platform_id);
     expect(new Set(reached).size).toBe(reached.length);
     expect(reached).toEqual((await accounts()).map(({ platform_id }) => platform_id));
@@ -115,7 +115,7 @@ describe("an announcement", () => {
   it("follows another announcement that is still open", async () => {
     await send(NOTICE);
     await send({ ...NOTICE, kind: "security", subject: "Rotate your keys" });
-    await world.run(announce);
+    await world.run(announceJob);
     const count = (await accounts()).length;
     const kinds = (await notices()).map(({ kind }) => kind);
     expect(kinds.filter((kind) => kind === "customer.maintenance")).toHaveLength(count);

@@ -5,7 +5,7 @@ import { beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import type * as z from "zod";
 import { ROUTES } from "../../src/app.ts";
 import { buildDeps } from "../../src/context.ts";
-import { clientNetwork, clientSubnet } from "../../src/core/client-network.ts";
+import { toClientNetwork, toClientSubnet } from "../../src/core/client-network.ts";
 import { withVars } from "../support/variants.ts";
 import { createWorld, env, expectStatus, ISSUER, type Reply, type World } from "../support/world.ts";
 import { freshAddress, from, logIn, mailedToken, PASSWORD, post, postAs, register, signUp } from "./support.ts";
@@ -151,7 +151,7 @@ describe("the network of a client", () => {
     ["fe80::1%eth0", "fe80:0:0:0::/64", "fe80:0:0::/48"],
     ["local", "local", "local"],
   ])("of %s is %s, and its provider's network is %s", (address, client, provider) => {
-    expect([clientNetwork(address), clientSubnet(address)]).toEqual([client, provider]);
+    expect([toClientNetwork(address), toClientSubnet(address)]).toEqual([client, provider]);
   });
 });
 

@@ -1,7 +1,7 @@
 // The stored names of a client's device and network (CRED-27).
 import { describe, expect, it } from "vitest";
 import { deviceName } from "../../src/accounts/device-name.ts";
-import { clientSubnet } from "../../src/core/client-network.ts";
+import { toClientSubnet } from "../../src/core/client-network.ts";
 
 const SAFARI = "Version/18.5 Safari/605.1.15";
 const CHROME = "AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0.0.0 Safari/537.36";
@@ -55,6 +55,6 @@ describe("the network of an address", () => {
     ["a:b\u202e:c", "local"],
     ["1:2:3:4:5:6:7:8:9:10::", "1:2:3::/48"],
   ])("%j is %s", (address, network) => {
-    expect(clientSubnet(address)).toBe(network);
+    expect(toClientSubnet(address)).toBe(network);
   });
 });

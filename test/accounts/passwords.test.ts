@@ -3,7 +3,7 @@
 import crypto from "node:crypto";
 import { afterEach, beforeAll, beforeEach, describe, expect, it, type MockInstance, vi } from "vitest";
 import { checkPassword, hashPassword } from "../../src/accounts/derivations.ts";
-import { commonPasswords, passwordFaults } from "../../src/accounts/passwords.ts";
+import { findPasswordFaults, readCommonPasswords } from "../../src/accounts/passwords.ts";
 import { PASSWORD_MAX_CHARS, PASSWORD_MIN_CHARS } from "../../src/core/limits.ts";
 import { createWorld, env, expectStatus, PASSWORD_COST, type World } from "../support/world.ts";
 import {
@@ -67,13 +67,13 @@ describe("a new password", () => {
     ["the address", "Founder@Startup.example"],
     ["one of the most common, in capitals", "1QAZ2WSX3EDC"],
   ])("is faulty when it is %s", async (_what, password) => {
-    expect(await passwordFaults(env.ASSETS, "password", password, "founder@startup.example")).toMatchObject([
+    expect(await findPasswordFaults(env.ASSETS, "password", password, "founder@startup.example")).toMatchObject([
       { field: "password", code: "invalid_value" },
     ]);
   });
 
   it("is judged by a list of common passwords that satisfy the length limits", async () => {
-    const common = await commonPasswords(env.ASSETS);
+    const common = await readCommonPasswords(env.ASSETS);
     expect(common.size).toBeGreaterThan(250);
     const lengths = [...common].map((password) => password.length);
     expect(Math.min(...lengths)).toBeGreaterThanOrEqual(PASSWORD_MIN_CHARS);

@@ -2,13 +2,13 @@
 import { describe, expect, it } from "vitest";
 import { codeAt } from "../../scripts/authenticator.ts";
 import {
-  matchingStep,
+  computeTotpCode,
+  findMatchingStep,
   newRecoveryCodes,
   newTotpSecret,
-  normalizedCode,
-  shownSecret,
-  stepOf,
-  totpCode,
+  normalizeCode,
+  toAppSecret,
+  toTimeStep,
 } from "../../src/accounts/totp-code.ts";
 import { encodeBase32, encodeUtf8, sha256Hex } from "../../src/core/encoding.ts";
 import { RECOVERY_CODES, SECOND_MS, TOTP_STEP_SECONDS } from "../../src/core/limits.ts";
@@ -25,11 +25,11 @@ describe("a code", () => {
     [2_000_000_000, "279037"],
     [20_000_000_000, "353130"],
   ])("of second %i equals that of RFC 6238, appendix B", async (second, code) => {
-    expect(await totpCode(SECRET, stepOf(second * SECOND_MS))).toBe(code);
+    expect(await computeTotpCode(SECRET, toTimeStep(second * SECOND_MS))).toBe(code);
   });
 
   it("of counters 0 to 9 equals that of RFC 4226, appendix D", async () => {
-    const codes = await Promise.all(Array.from({ length: 10 }, (_, counter) => totpCode(SECRET, counter)));
+    const codes = await Promise.all(Array.from({ length: 10 }, (_, counter) => computeTotpCode(SECRET, counter)));
     expect(codes).toEqual([
       ...["755224", "287082", "359152", "969429", "338314", "254676", "287922", "162583", "399871", "520489"],
     ]);
@@ -40,7 +40,7 @@ describe("a code", () => {
     const stepsTaken = (usedStep: number) =>
       Promise.all(
         [998, 999, 1_000, 1_001, 1_002].map(async (step) =>
-          matchingStep(SECRET, await totpCode(SECRET, step), now, usedStep),
+          findMatchingStep(SECRET, await computeTotpCode(SECRET, step), now, usedStep),
         ),
       );
     expect(await stepsTaken(0)).toEqual([null, 999, 1_000, 1_001, null]);
@@ -51,7 +51,7 @@ describe("a code", () => {
 
 describe("a secret", () => {
   it("is shown in base32 as apps read it, with the issuer and the address", () => {
-    expect(shownSecret(SECRET, "Acme & Sons", "a+b@c.example")).toEqual({
+    expect(toAppSecret(SECRET, "Acme & Sons", "a+b@c.example")).toEqual({
       secret: "GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ",
       otpauth_uri:
         "otpauth://totp/Acme%20%26%20Sons:a%2Bb%40c.example?secret=GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ" +
@@ -63,7 +63,7 @@ describe("a secret", () => {
     const secret = newTotpSecret();
     expect(secret).toHaveLength(20);
     const now = Date.parse("2026-11-21T09:30:00Z");
-    expect(codeAt(shownSecret(secret, "A", "b").secret, now)).toBe(await totpCode(secret, stepOf(now)));
+    expect(codeAt(toAppSecret(secret, "A", "b").secret, now)).toBe(await computeTotpCode(secret, toTimeStep(now)));
   });
 });
 
@@ -73,7 +73,7 @@ describe("recovery codes", () => {
     expect(new Set(codes.map(({ code }) => code)).size).toBe(RECOVERY_CODES);
     for (const { code, hash } of codes) {
       expect(code).toMatch(/^[A-Z2-7]{4}(-[A-Z2-7]{4}){3}$/);
-      expect(hash).toBe(await sha256Hex(normalizedCode(` ${code.toLowerCase().replaceAll("-", " ")} `)));
+      expect(hash).toBe(await sha256Hex(normalizeCode(` ${code.toLowerCase().replaceAll("-", " ")} `)));
     }
   });
 });

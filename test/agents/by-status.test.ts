@@ -5,7 +5,7 @@ import { toIso } from "../../src/core/clock.ts";
 import { HOUR_MS } from "../../src/core/limits.ts";
 import { AGENT_STATUSES, type AgentStatus } from "../../src/core/vocabulary.ts";
 import { commit } from "../../src/db/batch.ts";
-import { SCANNED } from "../../src/db/pages.ts";
+import { SCAN_LIMIT } from "../../src/db/pages.ts";
 import { type AgentRow, agents } from "../../src/db/tables/agents.ts";
 import { finishCascades } from "../../src/standing/cascades.ts";
 import { endAttestations } from "../../src/standing/expire.ts";
@@ -312,7 +312,7 @@ describe("a list by status and another filter", () => {
     await store(seller, "SUSPENDED");
     const model = await running(principal);
     // The copies are newer than the seller and end later.
-    await copied(model, SCANNED + 50, { createdAt: begun + HOUR_MS, endsAt: endOf(1) + 1 });
+    await copied(model, SCAN_LIMIT + 50, { createdAt: begun + HOUR_MS, endsAt: endOf(1) + 1 });
     for (const query of [
       `principal_id=${principal}&economic_role=PROVIDER`,
       `principal_id=${principal}&status=SUSPENDED`,
@@ -321,14 +321,14 @@ describe("a list by status and another filter", () => {
       world.meter.reset();
       const first = await list(query);
       expect([first.data, first.has_more]).toEqual([[], true]);
-      expect(world.meter.reading.rowsRead).toBeLessThan(3 * SCANNED + 10);
+      expect(world.meter.reading.rowsRead).toBeLessThan(3 * SCAN_LIMIT + 10);
       expect(await walk(query)).toEqual([seller]);
     }
     await env.DB.prepare("update agents set status = 'SUSPENDED' where principal_id = ?").bind(principal).run();
     world.meter.reset();
     const first = await list("status=SUSPENDED&economic_role=PROVIDER");
     expect([first.data, first.has_more]).toEqual([[], true]);
-    expect(world.meter.reading.rowsRead).toBeLessThan(3 * SCANNED + 10);
+    expect(world.meter.reading.rowsRead).toBeLessThan(3 * SCAN_LIMIT + 10);
     expect(await walk("status=SUSPENDED&economic_role=PROVIDER")).toEqual([seller]);
   });
 });

@@ -1,6 +1,6 @@
 // Delegation (AGT-25): a delegate's ceilings are not higher than its delegator's, to the last digit.
 import { describe, expect, it } from "vitest";
-import { type Bounds, exceeding } from "../../src/agents/delegation.ts";
+import { type Bounds, findExceededFields } from "../../src/agents/delegation.ts";
 
 const bounds = (maxTransactionValue: string | null): Bounds =>
   ({
@@ -26,6 +26,6 @@ describe("ceilings of a delegate", () => {
     [null, "1.00", BOTH],
     ["1.00", null, []],
   ])("compares %s with a bound of %s", (mine, bound, fields) => {
-    expect(exceeding(bounds(mine), bounds(bound))).toEqual(fields);
+    expect(findExceededFields(bounds(mine), bounds(bound))).toEqual(fields);
   });
 });

@@ -18,7 +18,7 @@ import {
   checkWave,
 } from "../../bench/check.ts";
 import type { CaseCost } from "../../bench/costs.ts";
-import { uncovered } from "../../bench/coverage.ts";
+import { findUncovered } from "../../bench/coverage.ts";
 import { comparableCosts, costsDocument } from "../../bench/document.ts";
 import { HOPS } from "../../bench/hops.ts";
 import { ACTS, IDLE, MOVEMENTS } from "../../bench/scene-budgets.ts";
@@ -44,7 +44,7 @@ function costOf(change: Partial<CaseCost> = {}): CaseCost {
 
 describe("the bench", () => {
   it("has a case and a budget for every operation and every job", () => {
-    expect(uncovered()).toEqual([]);
+    expect(findUncovered()).toEqual([]);
   });
 
   it("limits only hops of existing cases", () => {

@@ -1,10 +1,10 @@
 // The bench counts the hops of a far caller as the longest chain of hops that ended before the answer.
 import { expect, it } from "vitest";
-import { type Cost, type Hop, hopsInto, newCost } from "../../bench/meter.ts";
+import { type Cost, countHops, type Hop, newCost } from "../../bench/meter.ts";
 
 async function hopsOf(act: (hop: Hop) => Promise<unknown>): Promise<number> {
   const cost: Cost = newCost();
-  await act(hopsInto(cost, 1));
+  await act(countHops(cost, 1));
   return cost.hops;
 }
 const nothing = async () => undefined;

@@ -6,7 +6,7 @@ import { encodeFunctionData } from "viem";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { authorityAbi, settlementAbi } from "../../scripts/chain/abi.ts";
 import { type Anvil, type AnvilOptions, startAnvil, syncClock } from "../../scripts/chain/anvil.ts";
-import { clientFor, mineBlocks, write } from "../../scripts/chain/client.ts";
+import { callContract, createClient, mineBlocks } from "../../scripts/chain/client.ts";
 import { type DeployOptions, deployContracts } from "../../scripts/chain/deploy.ts";
 import { approve, mintTestUsdc, pay } from "../../scripts/chain/payments.ts";
 import { addressesOf, roleAccounts } from "../../scripts/ephemeral.ts";
@@ -39,7 +39,7 @@ function deployment(anvil: Anvil): DeployOptions {
 
 test("a chain answers at once with its chain id and funded accounts", async () => {
   const anvil = await start();
-  const client = clientFor(anvil.rpcUrl);
+  const client = createClient(anvil.rpcUrl);
   expect(await client.getChainId()).toBe(84532);
   expect(anvil.accounts).toHaveLength(10);
   expect(anvil.accounts[0]?.address).toBe("0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266");
@@ -54,7 +54,7 @@ test("a port in use is reported in one line", async () => {
 test("a chain that started late gives its blocks the machine's time", async () => {
   const second = () => Math.floor(Date.now() / 1_000);
   const { rpcUrl } = await start({ genesis: second() - 90 });
-  const client = clientFor(rpcUrl);
+  const client = createClient(rpcUrl);
   await syncClock(rpcUrl);
   const before = second();
   await mineBlocks(rpcUrl, 1);
@@ -67,10 +67,10 @@ test("a repeated deployment sends nothing, and another chain gets the same addre
   const [first, second] = await Promise.all([start(), start()]);
   const options = deployment(first);
   const deployed = await deployContracts(first.rpcUrl, options);
-  const block = await clientFor(first.rpcUrl).getBlockNumber();
+  const block = await createClient(first.rpcUrl).getBlockNumber();
   expect(await deployContracts(first.rpcUrl, options)).toEqual(deployed);
   expect(await deployContracts(first.rpcUrl, { ...options, known: deployed })).toEqual(deployed);
-  expect(await clientFor(first.rpcUrl).getBlockNumber()).toBe(block);
+  expect(await createClient(first.rpcUrl).getBlockNumber()).toBe(block);
   expect(await deployContracts(second.rpcUrl, { ...options, known: deployed })).toEqual(deployed);
 });
 
@@ -88,7 +88,7 @@ test.each(["SIGTERM", "SIGINT"] as const)(
     if (!registrar || !consumer || !wallet) throw new Error("too few accounts");
     const args = [PROVIDER, token, wallet.address, THRESHOLD] as const;
     const register = encodeFunctionData({ abi: settlementAbi, functionName: "registerProvider", args });
-    await write(first.rpcUrl, registrar.privateKey, {
+    await callContract(first.rpcUrl, registrar.privateKey, {
       address: authority,
       abi: authorityAbi,
       functionName: "execute",
@@ -107,7 +107,7 @@ test.each(["SIGTERM", "SIGINT"] as const)(
     await pay(second.rpcUrl, consumer.privateKey, payment);
 
     async function look(rpcUrl: string) {
-      const client = clientFor(rpcUrl);
+      const client = createClient(rpcUrl);
       const common = {
         network: "base-sepolia",
         chain_id: 84532,

@@ -5,7 +5,7 @@ import { authorityAbi, settlementAbi } from "../../scripts/chain/abi.ts";
 import { artifacts, deployContracts } from "../../scripts/chain/deploy.ts";
 import { addressesOf } from "../../scripts/ephemeral.ts";
 import { createChainGateway } from "../../src/chain/evm.ts";
-import { type Network, onEdition } from "../../src/chain/networks.ts";
+import { type Network, selectEdition } from "../../src/chain/networks.ts";
 import { driveAct } from "../../src/chain/vault-acts.ts";
 import { HOUR_MS } from "../../src/core/limits.ts";
 import {
@@ -76,14 +76,14 @@ test("a payout for an earlier edition comes from the vault of that edition", asy
     signer: keySigner(senderFor(world), world.people.arbiter.privateKey),
   };
   const drive = (contract: string) => {
-    const network = onEdition(networks, contract);
+    const network = selectEdition(networks, contract);
     return network && driveAct(tools, network, act, null, Date.now() + HOUR_MS);
   };
   const before = await world.balance(world.people.consumer.address);
   expect(await drive(world.chain.settlementContract)).toMatchObject({ state: "failed", reason: "UnknownSettlement" });
   expect(await drive(earlier.settlement_contract.toUpperCase().replace("0X", "0x"))).toMatchObject({ state: "done" });
   expect(await world.balance(world.people.consumer.address)).toBe(before + 9n);
-  expect(onEdition(networks, token)).toBeNull();
+  expect(selectEdition(networks, token)).toBeNull();
 });
 
 test("an act on one edition does not replace a waiting act on another", async () => {
@@ -102,7 +102,7 @@ test("an act on one edition does not replace a waiting act on another", async ()
   };
   const act = { kind: "reserve", providerDidHash: PROVIDER, reserve: 5n } as const;
   for (const contract of [world.chain.settlementContract, earlier.settlement_contract]) {
-    const network = onEdition(networks, contract);
+    const network = selectEdition(networks, contract);
     expect(network && (await driveAct(tools, network, act, null, Date.now() + HOUR_MS))).toMatchObject({
       state: "done",
     });

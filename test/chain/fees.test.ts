@@ -1,7 +1,7 @@
 // Tests that fees follow the node's suggestion within the network's bounds, and that a replacement pays an eighth more within them (CHN-17).
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { feesFor, replacementFees } from "../../src/chain/fees.ts";
+import { computeFees, computeReplacementFees } from "../../src/chain/fees.ts";
 import { runs } from "../support/scale.ts";
 
 const GWEI = 1_000_000_000n;
@@ -15,20 +15,20 @@ describe("the fees of a new transaction", () => {
     ["the bound of the tip", 1n * GWEI, 5_000n * GWEI, [7n, 5n]],
     ["the bound of the fee", 60n * GWEI, 2n * GWEI, [100n, 2n]],
   ])("are within %s", (_name, baseFee, tip, [fee, paidTip]) => {
-    const fees = feesFor(baseFee, tip, BOUNDS);
+    const fees = computeFees(baseFee, tip, BOUNDS);
     expect([fees?.maxFeePerGas, fees?.maxPriorityFeePerGas]).toEqual([(fee ?? 0n) * GWEI, (paidTip ?? 0n) * GWEI]);
   });
 
   it("are never above a bound, whatever the node suggests, and null if base fee and tip together are above it", () => {
     fc.assert(
       fc.property(wei, wei, (baseFee, tip) => {
-        const fees = feesFor(baseFee, tip, BOUNDS);
+        const fees = computeFees(baseFee, tip, BOUNDS);
         if (fees === null) return baseFee + 5n * GWEI > BOUND;
         return fees.maxFeePerGas <= BOUND && fees.maxPriorityFeePerGas <= 5n * GWEI && fees.maxFeePerGas >= baseFee;
       }),
       runs(),
     );
-    expect(feesFor(BOUND + 1n, 0n, BOUNDS)).toBeNull();
+    expect(computeFees(BOUND + 1n, 0n, BOUNDS)).toBeNull();
   });
 });
 
@@ -36,9 +36,9 @@ describe("the fees of a replacement", () => {
   it("are at least an eighth higher and never above the bound, or null if that is impossible", () => {
     fc.assert(
       fc.property(wei, wei, (baseFee, tip) => {
-        const waiting = feesFor(baseFee, tip, BOUNDS);
+        const waiting = computeFees(baseFee, tip, BOUNDS);
         if (waiting === null) return true;
-        const raised = replacementFees(waiting, waiting, BOUNDS);
+        const raised = computeReplacementFees(waiting, waiting, BOUNDS);
         if (raised === null) return (waiting.maxFeePerGas * 9n) / 8n + 1n >= BOUND;
         return (
           raised.maxFeePerGas * 8n >= waiting.maxFeePerGas * 9n &&
@@ -53,6 +53,6 @@ describe("the fees of a replacement", () => {
   it("follow the present fees if those are higher", () => {
     const waiting = { maxFeePerGas: 4n * GWEI, maxPriorityFeePerGas: GWEI };
     const present = { maxFeePerGas: 50n * GWEI, maxPriorityFeePerGas: 3n * GWEI };
-    expect(replacementFees(waiting, present, BOUNDS)).toEqual(present);
+    expect(computeReplacementFees(waiting, present, BOUNDS)).toEqual(present);
   });
 });

@@ -2,7 +2,7 @@
 import { type Abi, concat, encodeFunctionData, type Hex, numberToHex, size } from "viem";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { authorityAbi, settlementAbi } from "../../scripts/chain/abi.ts";
-import { mineBlocks, receiptOf } from "../../scripts/chain/client.ts";
+import { awaitReceipt, mineBlocks } from "../../scripts/chain/client.ts";
 import { deployContracts } from "../../scripts/chain/deploy.ts";
 import { signPayment } from "../../scripts/chain/payments.ts";
 import { addressesOf } from "../../scripts/ephemeral.ts";
@@ -137,7 +137,7 @@ describe("reading a settlement", () => {
 
   test("a reverted payment is reported as reverted once that is final", async () => {
     const hash = await sendUnmined(5_000n * UNIT);
-    await receiptOf(world.client, hash);
+    await awaitReceipt(world.client, hash);
     expect(await read(hash, { required_confirmations: 2 })).toEqual({ state: "pending", confirmations: 1 });
     expect(await read(hash)).toEqual({ state: "reverted" });
   });
@@ -295,7 +295,7 @@ async function foreignContract(): Promise<Hex> {
   });
   const transaction = { from: world.people.consumer.address, to: token, data: approval };
   const hash: Hex = await world.client.transport.request({ method: "eth_sendTransaction", params: [transaction] });
-  await receiptOf(world.client, hash);
+  await awaitReceipt(world.client, hash);
   return settlementContract;
 }
 
@@ -338,7 +338,7 @@ async function inOneTransaction(calls: readonly { to: Hex; data: Hex }[]): Promi
   const code = concat([...steps, "0x00", ...calls.map(({ data }) => data)]);
   const transaction = { from: world.people.stranger.address, data: code, gas: "0x1e8480" };
   const hash: Hex = await world.client.transport.request({ method: "eth_sendTransaction", params: [transaction] });
-  await receiptOf(world.client, hash);
+  await awaitReceipt(world.client, hash);
   return hash;
 }
 

@@ -1,17 +1,17 @@
 // Tests that a DID and an intent are on-chain as keccak256 of their text (CHN-8), against a second implementation.
 import { keccak256, toHex } from "viem";
 import { expect, test } from "vitest";
-import { didHash, intentHash, isPayableDid, namesNoPayer, parseTxHash } from "../../src/chain/hashes.ts";
+import { hashDid, hashIntent, isPayableDid, namesNoPayer, parseTxHash } from "../../src/chain/hashes.ts";
 
 const DID = "did:aeap:11111111-1111-4111-8111-111111111111";
 
 test("keccak256 of the empty text is that of the yellow paper, not that of SHA-3", () => {
-  expect(didHash("")).toBe("0xc5d2460186f7233c927e7db2dcc703c0e500b653ca82273b7bfad8045d85a470");
+  expect(hashDid("")).toBe("0xc5d2460186f7233c927e7db2dcc703c0e500b653ca82273b7bfad8045d85a470");
 });
 
 test("a DID and an intent hash to keccak256 of their UTF-8 text", () => {
-  expect(didHash(DID)).toBe(keccak256(toHex(DID)));
-  expect(intentHash("pin_ü")).toBe(keccak256(toHex("pin_ü")));
+  expect(hashDid(DID)).toBe(keccak256(toHex(DID)));
+  expect(hashIntent("pin_ü")).toBe(keccak256(toHex("pin_ü")));
 });
 
 test("an intent that names its payer hashes to the highest bit, 95 bits of its own hash, and that address", () => {
@@ -20,8 +20,8 @@ test("an intent that names its payer hashes to the highest bit, 95 bits of its o
   for (const id of ids) {
     const hash = BigInt(keccak256(toHex(id)));
     const named = ((hash >> 160n) << 160n) | (1n << 255n) | BigInt(payer);
-    expect(BigInt(intentHash(id, payer))).toBe(named);
-    expect([intentHash(id).length, intentHash(id, payer).length]).toEqual([66, 66]);
+    expect(BigInt(hashIntent(id, payer))).toBe(named);
+    expect([hashIntent(id).length, hashIntent(id, payer).length]).toEqual([66, 66]);
     expect(namesNoPayer(id)).toBe(hash >> 255n === 0n);
   }
   expect(new Set(ids.map(namesNoPayer)).size).toBe(2);

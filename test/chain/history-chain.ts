@@ -14,7 +14,7 @@ import { authorityAbi, settlementAbi } from "../../scripts/chain/abi.ts";
 import { artifacts } from "../../scripts/chain/deploy.ts";
 import { type FullPayment, signPayment } from "../../scripts/chain/payments.ts";
 import type { Delays } from "../../scripts/chain/roles.ts";
-import { intentHash } from "../../src/chain/hashes.ts";
+import { hashIntent } from "../../src/chain/hashes.ts";
 import { PROVIDERS } from "./history-calls.ts";
 import { type Account, type Act, type Call, NONE, OF_CONSUMER, vaultOf } from "./history-words.ts";
 import { buildWorld, PEOPLE, type Person, type World, ZERO_ADDRESS, ZERO_HASH } from "./support.ts";
@@ -74,7 +74,7 @@ export class Chain {
     ];
     for (const provider of PROVIDERS)
       addresses.push([vaultOf(provider), await world.vault(keccak256(toHex(provider)))]);
-    names.push([OF_CONSUMER, intentHash("pin_0", world.people.consumer.address)]);
+    names.push([OF_CONSUMER, hashIntent("pin_0", world.people.consumer.address)]);
     names.push([NONE, ZERO_HASH], ...addresses.map(([name, address]): [string, Hex] => [name, getAddress(address)]));
     return new Chain(world, new Map(names));
   }

@@ -2,7 +2,7 @@
 import { encodeFunctionData, type Hex, toHex } from "viem";
 import { describe, expect, test } from "vitest";
 import { authorityAbi, settlementAbi } from "../../scripts/chain/abi.ts";
-import { receiptOf } from "../../scripts/chain/client.ts";
+import { awaitReceipt } from "../../scripts/chain/client.ts";
 import { signPayment } from "../../scripts/chain/payments.ts";
 import {
   CONSUMER,
@@ -154,7 +154,7 @@ describe("a token with a blacklist and a pause, behind a proxy", () => {
     const before = await world.read("commitmentOf", [key]);
     for (let gas = 60_000; gas < 200_000; gas += 1_000) {
       const params = [{ from: world.people.arbiter.address, to: authority, data: call, gas: toHex(gas) }];
-      await receiptOf(world.client, await world.client.transport.request({ method: "eth_sendTransaction", params }));
+      await awaitReceipt(world.client, await world.client.transport.request({ method: "eth_sendTransaction", params }));
     }
     expect(await world.read("commitmentOf", [key])).toBe(before);
     expect(await world.refusalOf("arbiter", "setRefundTo", [facts, world.people.other.address])).toBe(

@@ -7,7 +7,7 @@ import { checkNetworks } from "../../scripts/chain/check-networks.ts";
 import { deploy, deployContracts } from "../../scripts/chain/deploy.ts";
 import { DELAYS, type Delays, NO_DELAYS, ROLES } from "../../scripts/chain/roles.ts";
 import { addressesOf } from "../../scripts/ephemeral.ts";
-import { liveFaultsOf } from "../../src/chain/live-faults.ts";
+import { findLiveFaults } from "../../src/chain/live-faults.ts";
 import { readNetworkFacts, type SeenNetwork, type SignerAddresses } from "../../src/chain/network-facts.ts";
 import type { Network } from "../../src/chain/networks.ts";
 import { type AskNode, createAskNode } from "../../src/chain/rpc.ts";
@@ -54,7 +54,7 @@ async function look(change: Partial<Network> = {}, keys: Partial<SignerAddresses
   if (!seen) throw new Error("no network was read");
   return { seen, faults: judge(seen) };
 }
-const judge = ({ network, ...facts }: SeenNetwork, now = Date.now()) => liveFaultsOf(network, facts, now);
+const judge = ({ network, ...facts }: SeenNetwork, now = Date.now()) => findLiveFaults(network, facts, now);
 const faultsWith = async (change: Partial<Network> = {}, keys: Partial<SignerAddresses> = {}) =>
   (await look(change, keys)).faults;
 /** An address without code. */

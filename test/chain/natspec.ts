@@ -3,7 +3,7 @@ import { join } from "node:path";
 import solc from "solc";
 import type { AbiParameter } from "viem";
 import { settlementAbi } from "../../scripts/chain/abi.ts";
-import { importOf, standardInput } from "../../scripts/chain/solidity.ts";
+import { buildStandardInput, resolveImport } from "../../scripts/chain/solidity.ts";
 
 const FOLDER = join(import.meta.dirname, "../../src/chain/contracts");
 const GROUPS = { function: "methods", event: "events", error: "errors" } as const;
@@ -27,9 +27,9 @@ export type Documented = {
 
 /** Returns every entry of the settlement contract's interface. */
 export function documented(): readonly Documented[] {
-  const input = standardInput(FOLDER, "SettlementContract.sol");
+  const input = buildStandardInput(FOLDER, "SettlementContract.sol");
   const settings = { outputSelection: { "SettlementContract.sol": { "*": ["devdoc", "userdoc"] } } };
-  const output = JSON.parse(solc.compile(JSON.stringify({ ...input, settings }), { import: importOf }));
+  const output = JSON.parse(solc.compile(JSON.stringify({ ...input, settings }), { import: resolveImport }));
   const { devdoc, userdoc }: Compiled = output.contracts["SettlementContract.sol"].SettlementContract;
   const source = input.sources["SettlementContract.sol"]?.content ?? "";
   return settlementAbi.flatMap((entry): Documented[] => {

@@ -2,11 +2,11 @@
 // (HTTP-6).
 import { describe, expect, it } from "vitest";
 import {
-  currencyNamed,
   findNetwork,
   type NetworkInput,
-  networkNamed,
   parseNetworks,
+  requireCurrency,
+  requireNetwork,
 } from "../../src/chain/networks.ts";
 import { workingDeps } from "../../src/context.ts";
 import { networksWith } from "../support/chain.ts";
@@ -182,7 +182,7 @@ describe("the configuration of networks", () => {
     expect(findNetwork(networks, "optimism")).toBe(networks[0]);
     expect(findNetwork(networks, "eip155:10")).toBe(networks[0]);
     expect([findNetwork(networks, "eip155:1"), findNetwork(networks, "Optimism")]).toEqual([null, null]);
-    expect(() => networkNamed(networks, "base")).toThrow("the network base is stored but no longer configured");
+    expect(() => requireNetwork(networks, "base")).toThrow("the network base is stored but no longer configured");
   });
 });
 
@@ -215,7 +215,7 @@ describe("the currencies of all networks", () => {
       currency: "EURC",
       decimals: 8,
     });
-    expect(currencyNamed(networks, "EURC").decimals).toBe(8);
-    expect(() => currencyNamed(networks, "GBPC")).toThrow("the currency GBPC is stored but no longer configured");
+    expect(requireCurrency(networks, "EURC").decimals).toBe(8);
+    expect(() => requireCurrency(networks, "GBPC")).toThrow("the currency GBPC is stored but no longer configured");
   });
 });

@@ -5,7 +5,7 @@ import { describe, expect, test } from "vitest";
 import { authorityAbi, settlementAbi } from "../../scripts/chain/abi.ts";
 import { type AuthorizedPayment, signPayment } from "../../scripts/chain/payments.ts";
 import { ROLES } from "../../scripts/chain/roles.ts";
-import { intentHash } from "../../src/chain/hashes.ts";
+import { hashIntent } from "../../src/chain/hashes.ts";
 import { isWhole } from "../support/scale.ts";
 import {
   CONSUMER,
@@ -38,7 +38,7 @@ let world: World;
 let token: Hex;
 let facts: Record<Part, Facts>;
 let signed: Record<Part, AuthorizedPayment>;
-const INTENTS = { outer: intentHash("pin_outer"), inner: intentHash("pin_2") };
+const INTENTS = { outer: hashIntent("pin_outer"), inner: hashIntent("pin_2") };
 // The callback is about another provider, so that only the guard stops it.
 const PROVIDERS = { outer: PROVIDER, inner: OTHER_PROVIDER };
 

@@ -5,11 +5,11 @@ import { privateKeyToAccount } from "viem/accounts";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { settlementAbi } from "../../scripts/chain/abi.ts";
 import { createChainGateway } from "../../src/chain/evm.ts";
-import { feesFor, replacementFees } from "../../src/chain/fees.ts";
+import { computeFees, computeReplacementFees } from "../../src/chain/fees.ts";
 import type { ChainGateway, Signer, Submission } from "../../src/chain/gateway.ts";
-import { didHash } from "../../src/chain/hashes.ts";
+import { hashDid } from "../../src/chain/hashes.ts";
 import { type ChainSender, createChainSender } from "../../src/chain/sender.ts";
-import { addressOf, signCall } from "../../src/chain/sign.ts";
+import { deriveAddress, signCall } from "../../src/chain/sign.ts";
 import { type Driven, driveSplit } from "../../src/chain/split.ts";
 import {
   buildWorld,
@@ -55,7 +55,7 @@ const drive = (change: Change = {}, signer = registrar, waitMs = 60_000): Promis
   const split = { wallet: wallet(), threshold: Number(THRESHOLD), ...change };
   return driveSplit({ chain: gateway, signer }, NETWORK, DID, split, Date.now() + waitMs);
 };
-const provider = async (hash: string = didHash(DID)) => must(await gateway.readProvider(NETWORK, hash));
+const provider = async (hash: string = hashDid(DID)) => must(await gateway.readProvider(NETWORK, hash));
 
 /** Records the calls that a signer is given. */
 function counted(signer: Signer): Signer & { calls: string[] } {
@@ -76,7 +76,7 @@ describe("a provider's split", () => {
       registered: false,
       operationalWallet: null,
       threshold: 0n,
-      vault: (await world.vault(didHash(DID))).toLowerCase(),
+      vault: (await world.vault(hashDid(DID))).toLowerCase(),
       balance: 0n,
     });
   });
@@ -185,27 +185,27 @@ describe("fees", () => {
   const gwei = (count: number) => BigInt(Math.round(count * 1e9));
 
   test("leave room for the base fee to double", () => {
-    const fees = feesFor(gwei(10), gwei(2), bounds);
+    const fees = computeFees(gwei(10), gwei(2), bounds);
     expect(fees).toEqual({ maxFeePerGas: gwei(22), maxPriorityFeePerGas: gwei(2) });
   });
 
   test("are bounded in the tip that the node suggests, and in total", () => {
-    expect(feesFor(gwei(10), gwei(900), bounds)).toEqual({ maxFeePerGas: gwei(25), maxPriorityFeePerGas: gwei(5) });
-    expect(feesFor(gwei(80), gwei(2), bounds)?.maxFeePerGas).toBe(gwei(100));
-    expect(feesFor(gwei(10), gwei(900), { max_fee_gwei: 20, max_tip_gwei: 50 })).toBeNull();
+    expect(computeFees(gwei(10), gwei(900), bounds)).toEqual({ maxFeePerGas: gwei(25), maxPriorityFeePerGas: gwei(5) });
+    expect(computeFees(gwei(80), gwei(2), bounds)?.maxFeePerGas).toBe(gwei(100));
+    expect(computeFees(gwei(10), gwei(900), { max_fee_gwei: 20, max_tip_gwei: 50 })).toBeNull();
   });
 
   test("are null if the base fee alone is above the bound", () => {
-    expect(feesFor(gwei(101), 0n, bounds)).toBeNull();
+    expect(computeFees(gwei(101), 0n, bounds)).toBeNull();
   });
 
   test("are an eighth higher for a replacement, or those of a new transaction, within the bound", () => {
     const waiting = { maxFeePerGas: gwei(8), maxPriorityFeePerGas: gwei(1) };
-    const low = replacementFees(waiting, { maxFeePerGas: gwei(2), maxPriorityFeePerGas: gwei(1) }, bounds);
+    const low = computeReplacementFees(waiting, { maxFeePerGas: gwei(2), maxPriorityFeePerGas: gwei(1) }, bounds);
     expect(low).toEqual({ maxFeePerGas: gwei(9) + 1n, maxPriorityFeePerGas: gwei(1.125) + 1n });
     const high = { maxFeePerGas: gwei(60), maxPriorityFeePerGas: gwei(3) };
-    expect(replacementFees(waiting, high, bounds)).toEqual(high);
-    expect(replacementFees({ ...waiting, maxFeePerGas: gwei(95) }, high, bounds)).toBeNull();
+    expect(computeReplacementFees(waiting, high, bounds)).toEqual(high);
+    expect(computeReplacementFees({ ...waiting, maxFeePerGas: gwei(95) }, high, bounds)).toBeNull();
   });
 
   test("are those that the node suggests, within the network's bounds", async () => {
@@ -240,8 +240,8 @@ describe("signing", () => {
     });
     const signer = await recoverTransactionAddress({ serializedTransaction: signed.raw as `0x02${string}` });
     expect(signer).toBe(world.people.registrar.address);
-    expect(addressOf(key())).toBe(world.people.registrar.address.toLowerCase());
-    expect(addressOf(key())).toBe(privateKeyToAccount(key()).address.toLowerCase());
+    expect(deriveAddress(key())).toBe(world.people.registrar.address.toLowerCase());
+    expect(deriveAddress(key())).toBe(privateKeyToAccount(key()).address.toLowerCase());
   });
 
   test("yields the same bytes for the same input", async () => {

@@ -2,7 +2,7 @@
 import { type Hex, keccak256 } from "viem";
 import { privateKeyToAccount } from "viem/accounts";
 import { expect, test } from "vitest";
-import { sentByOf } from "../../src/chain/sent-by.ts";
+import { recoverSender } from "../../src/chain/sent-by.ts";
 import { useWorld, type World } from "./support.ts";
 
 let world: World;
@@ -55,10 +55,10 @@ test.each(Object.keys(SIGNED))(
     if (!raw) throw new Error("nothing signed");
     const hash = keccak256(raw);
     const told = await shown(raw);
-    expect(await sentByOf(hash, told)).toEqual({ from: account.address.toLowerCase(), nonce: NONCE });
+    expect(await recoverSender(hash, told)).toEqual({ from: account.address.toLowerCase(), nonce: NONCE });
     // The sender and the place in the answer are ignored.
     expect(
-      await sentByOf(hash, {
+      await recoverSender(hash, {
         ...told,
         from: TO,
         hash: `0x${"00".repeat(32)}`,
@@ -76,15 +76,15 @@ test.each(Object.keys(SIGNED))(
       input: "0x",
       gas: "0x1",
     }))
-      expect([field, await sentByOf(hash, { ...told, [field]: value })]).toEqual([field, undefined]);
+      expect([field, await recoverSender(hash, { ...told, [field]: value })]).toEqual([field, undefined]);
     for (const field of ["r", "s", "nonce", "input"]) {
       const { [field]: _left, ...rest } = told;
-      expect([field, await sentByOf(hash, rest)]).toEqual([field, undefined]);
+      expect([field, await recoverSender(hash, rest)]).toEqual([field, undefined]);
     }
   },
 );
 
 test("anything but a transaction shows no sender", async () => {
   for (const answer of [null, undefined, {}, [], "0x", { type: "0x7e", nonce: "0x3", input: "0x" }])
-    expect(await sentByOf(`0x${"00".repeat(32)}`, answer)).toBeUndefined();
+    expect(await recoverSender(`0x${"00".repeat(32)}`, answer)).toBeUndefined();
 });

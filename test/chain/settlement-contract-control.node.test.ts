@@ -1,7 +1,7 @@
 // Tests the settlement contract's arbiter, guardian and admin, and the limits of their power (CHN-6, CHN-7).
 import type { Hex } from "viem";
 import { beforeEach, describe, expect, test } from "vitest";
-import { receiptOf } from "../../scripts/chain/client.ts";
+import { awaitReceipt } from "../../scripts/chain/client.ts";
 import { artifacts } from "../../scripts/chain/deploy.ts";
 import { signPayment } from "../../scripts/chain/payments.ts";
 import {
@@ -317,5 +317,5 @@ test("the contract does not take the chain's own coin", async () => {
     { from: world.people.consumer.address, to: world.chain.settlementContract, value: "0x1", gas: "0x30d40" },
   ];
   const hash: Hex = await world.client.transport.request({ method: "eth_sendTransaction", params });
-  expect((await receiptOf(world.client, hash)).status).toBe("reverted");
+  expect((await awaitReceipt(world.client, hash)).status).toBe("reverted");
 });

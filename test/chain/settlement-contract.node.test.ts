@@ -3,7 +3,7 @@ import { type Abi, decodeEventLog, encodeAbiParameters, type Hex, keccak256, toF
 import { describe, expect, test } from "vitest";
 import { settlementAbi } from "../../scripts/chain/abi.ts";
 import { type FullPayment, signPayment } from "../../scripts/chain/payments.ts";
-import { intentHash } from "../../src/chain/hashes.ts";
+import { hashIntent } from "../../src/chain/hashes.ts";
 import {
   CONSUMER,
   eventsOf,
@@ -172,7 +172,7 @@ describe("paying", () => {
 
   test.each(FORMS)("%s of an intent that names its payer works from that address only", async (form) => {
     const { consumer, stranger } = world.people;
-    const named = (payer: Hex) => formsOf(paymentOf(world, { intentHash: intentHash("pin_1", payer) }));
+    const named = (payer: Hex) => formsOf(paymentOf(world, { intentHash: hashIntent("pin_1", payer) }));
     expect(await world.refusal("consumer", form, (await named(stranger.address))[form])).toBe("PayerDiffers");
     // The authorization is the consumer's, whoever submits it.
     const by = form === "settleWithAuthorization" ? "stranger" : "consumer";

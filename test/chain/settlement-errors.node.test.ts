@@ -12,7 +12,7 @@ import { expect, test } from "vitest";
 import { settlementAbi } from "../../scripts/chain/abi.ts";
 import { artifacts } from "../../scripts/chain/deploy.ts";
 import { ROLES } from "../../scripts/chain/roles.ts";
-import { intentHash } from "../../src/chain/hashes.ts";
+import { hashIntent } from "../../src/chain/hashes.ts";
 import { documented } from "./natspec.ts";
 import {
   CONSUMER,
@@ -143,7 +143,7 @@ const REFUSED: Readonly<Record<string, readonly Refused[]>> = {
     {
       call: "payIntent",
       by: "consumer",
-      args: () => intent(intentHash("pin_1", who("other"))),
+      args: () => intent(hashIntent("pin_1", who("other"))),
       says: () => [who("other")],
     },
   ],

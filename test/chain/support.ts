@@ -5,26 +5,26 @@ import { type Abi, BaseError, ContractFunctionRevertedError, encodeFunctionData,
 import { afterAll, afterEach, beforeAll, beforeEach } from "vitest";
 import { authorityAbi, settlementAbi } from "../../scripts/chain/abi.ts";
 import { type Anvil, type AnvilAccount, startAnvil } from "../../scripts/chain/anvil.ts";
-import { clientFor, receiptOf } from "../../scripts/chain/client.ts";
+import { awaitReceipt, createClient } from "../../scripts/chain/client.ts";
 import { artifacts, type Deployment, deployContracts } from "../../scripts/chain/deploy.ts";
 import type { FullPayment } from "../../scripts/chain/payments.ts";
 import { type Delays, NO_DELAYS } from "../../scripts/chain/roles.ts";
 import { addressesOf } from "../../scripts/ephemeral.ts";
 import type { ChainResult, Signer, Submission } from "../../src/chain/gateway.ts";
-import { didHash, intentHash } from "../../src/chain/hashes.ts";
-import { type Network, type NetworkInput, networkNamed, parseNetworks } from "../../src/chain/networks.ts";
+import { hashDid, hashIntent } from "../../src/chain/hashes.ts";
+import { type Network, type NetworkInput, parseNetworks, requireNetwork } from "../../src/chain/networks.ts";
 import { type ChainSender, createChainSender } from "../../src/chain/sender.ts";
-import { addressOf, signCall } from "../../src/chain/sign.ts";
+import { deriveAddress, signCall } from "../../src/chain/sign.ts";
 import { isWhole, runs } from "../support/scale.ts";
 
-export const PROVIDER = didHash("did:aeap:11111111-1111-4111-8111-111111111111");
-export const OTHER_PROVIDER = didHash("did:aeap:33333333-3333-4333-8333-333333333333");
-export const CONSUMER = didHash("did:aeap:22222222-2222-4222-8222-222222222222");
+export const PROVIDER = hashDid("did:aeap:11111111-1111-4111-8111-111111111111");
+export const OTHER_PROVIDER = hashDid("did:aeap:33333333-3333-4333-8333-333333333333");
+export const CONSUMER = hashDid("did:aeap:22222222-2222-4222-8222-222222222222");
 /** Names no payer, like every hash below that stands for an intent. */
-export const INTENT = intentHash("pin_01JD8Z5T7Q0000000000000003");
+export const INTENT = hashIntent("pin_01JD8Z5T7Q0000000000000003");
 export const ZERO_HASH: Hex = `0x${"0".repeat(64)}`;
 export const ZERO_ADDRESS: Hex = `0x${"0".repeat(40)}`;
-export const REASON = intentHash("dsp_01JD8Z5T7Q0000000000000000");
+export const REASON = hashIntent("dsp_01JD8Z5T7Q0000000000000000");
 export const UNIT = 1_000_000n;
 export const THRESHOLD = 15n * UNIT;
 
@@ -53,7 +53,7 @@ export type World = {
   chain: Deployment;
   people: Record<Person, AnvilAccount>;
   network: Network;
-  client: ReturnType<typeof clientFor>;
+  client: ReturnType<typeof createClient>;
   /** Sends a call of a role through the authority and waits for its block; the receipt says whether it was refused. */
   act: (person: Person, functionName: string, args: readonly unknown[]) => Promise<Receipt>;
   /** Returns the name of the error with which a call of a role is refused, or null if it would pass. */
@@ -81,7 +81,7 @@ export type World = {
   stop: () => Promise<void>;
 };
 
-type Receipt = Awaited<ReturnType<ReturnType<typeof clientFor>["getTransactionReceipt"]>>;
+type Receipt = Awaited<ReturnType<ReturnType<typeof createClient>["getTransactionReceipt"]>>;
 
 /** Each example takes many calls of a chain, so a run that is not whole plays few. */
 export const chainRuns = (whole: number, few: number) => ({ ...runs(whole), ...(isWhole() ? {} : { numRuns: few }) });
@@ -96,7 +96,7 @@ export async function buildWorld(chainId = 84532, delays: Delays = NO_DELAYS): P
     feeRecipient: people.feeRecipient.address,
     delays,
   });
-  const client = clientFor(anvil.rpcUrl);
+  const client = createClient(anvil.rpcUrl);
   const settlement = { address: chain.settlementContract, abi: settlementAbi as Abi };
   const token = { address: chain.token, abi: artifacts.TestUSDC.abi };
   const manager = { address: chain.authority, abi: authorityAbi as Abi };
@@ -112,7 +112,7 @@ export async function buildWorld(chainId = 84532, delays: Delays = NO_DELAYS): P
       method: "eth_sendTransaction",
       params: [{ from: people[person].address, to, data, gas: `0x${GAS.toString(16)}` }],
     });
-    return receiptOf(client, hash, 60_000);
+    return awaitReceipt(client, hash, 60_000);
   }
   const refusalAt: World["refusalAt"] = async (person, address, abi, functionName, args) => {
     try {
@@ -238,15 +238,15 @@ export const vaultBalance = async (world: World, provider: Hex = PROVIDER): Prom
 
 /** A network as the service reads it from its configuration. */
 export const networkOf = (input: NetworkInput): Network =>
-  networkNamed(parseNetworks(JSON.stringify([input])), input.network);
+  requireNetwork(parseNetworks(JSON.stringify([input])), input.network);
 
 /** Signs and sends with a key, with the node's nonce. This is enough for a test in which nothing else uses the key. */
 export function keySigner(sender: ChainSender, privateKey: Hex): Signer {
   const submission = (value: Submission): ChainResult<Submission> => ({ ok: true, value });
   return {
-    address: async () => ({ ok: true, value: addressOf(privateKey) }),
+    address: async () => ({ ok: true, value: deriveAddress(privateKey) }),
     submit: async (_key, call) => {
-      const prepared = await sender.prepare(call, addressOf(privateKey));
+      const prepared = await sender.prepare(call, deriveAddress(privateKey));
       if (!prepared.ok) return prepared;
       const { account, dryRun } = prepared.value;
       if (dryRun.state === "refused") return submission(dryRun);

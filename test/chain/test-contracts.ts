@@ -2,7 +2,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { type Abi, encodeDeployData, type Hex } from "viem";
-import { receiptOf } from "../../scripts/chain/client.ts";
+import { awaitReceipt } from "../../scripts/chain/client.ts";
 import type { World } from "./support.ts";
 
 type Artifact = { readonly abi: Abi; readonly bytecode: Hex };
@@ -35,7 +35,7 @@ export async function createFrom(
     method: "eth_sendTransaction",
     params: [{ from, data, gas: "0x4c4b40" }],
   });
-  const { contractAddress } = await receiptOf(client, hash);
+  const { contractAddress } = await awaitReceipt(client, hash);
   if (!contractAddress) throw new Error(`${name} was not created`);
   return contractAddress;
 }

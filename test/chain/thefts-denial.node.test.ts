@@ -3,7 +3,7 @@ import { type Hex, parseEventLogs } from "viem";
 import { describe, expect, test } from "vitest";
 import { settlementAbi } from "../../scripts/chain/abi.ts";
 import { DELAYS, ROLES } from "../../scripts/chain/roles.ts";
-import { didHash } from "../../src/chain/hashes.ts";
+import { hashDid } from "../../src/chain/hashes.ts";
 import { CONSUMER, OTHER_PROVIDER, PROVIDER, paymentOf, THRESHOLD, UNIT, useWorld, type World } from "./support.ts";
 import { defenceOf, lostRoles, thiefOf } from "./thefts-plays.ts";
 import {
@@ -119,7 +119,7 @@ describe("a stolen arbiter's key", () => {
 
 describe("a stolen registrar's key", () => {
   test("can register unregistered hashes and get what is paid to them by `pay`, while `settle` refuses", async () => {
-    const squatted = didHash("did:aeap:44444444-4444-4444-8444-444444444444");
+    const squatted = hashDid("did:aeap:44444444-4444-4444-8444-444444444444");
     const wallet = world.people.wallet.address;
     await world.act("registrar", "registerProvider", [squatted, token, world.people[THIEF].address, THRESHOLD]);
     await replace("registrar");

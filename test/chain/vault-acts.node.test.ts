@@ -2,7 +2,7 @@
 // two transactions, a cancellation is noticed, and a call that the contract would refuse is not scheduled.
 import { beforeEach, describe, expect, test } from "vitest";
 import { DELAYS, NO_DELAYS } from "../../scripts/chain/roles.ts";
-import type { Until } from "../../src/chain/delayed.ts";
+import type { ScheduledUntil } from "../../src/chain/delayed.ts";
 import { createChainGateway } from "../../src/chain/evm.ts";
 import type { Signer } from "../../src/chain/gateway.ts";
 import { driveAct, type SettlementFacts, type VaultAct } from "../../src/chain/vault-acts.ts";
@@ -23,7 +23,7 @@ const SOON_MS = 10_000;
 let world: World;
 let settlement: SettlementFacts;
 
-const drive = (act: VaultAct, known: Until | null = null, signer = signerOf(act)) => {
+const drive = (act: VaultAct, known: ScheduledUntil | null = null, signer = signerOf(act)) => {
   const tools = { chain: createChainGateway([world.network]), signer };
   return driveAct(tools, world.network, act, known, Date.now() + SOON_MS);
 };
@@ -35,7 +35,7 @@ const payout = (amount: bigint, change: Partial<SettlementFacts> = {}): VaultAct
   amount,
 });
 /** Returns a signer that lets another run do the act just before it sends. */
-function overtaken(act: VaultAct, known: Until | null = null): Signer {
+function overtaken(act: VaultAct, known: ScheduledUntil | null = null): Signer {
   const signer = signerOf(act);
   let first = true;
   return {
@@ -115,7 +115,7 @@ describe("with the delays of production", () => {
     await world.client.increaseTime({ seconds });
     await world.client.mine({ blocks: 1 });
   };
-  const scheduledOf = async (act: VaultAct): Promise<Until> => {
+  const scheduledOf = async (act: VaultAct): Promise<ScheduledUntil> => {
     const driven = await drive(act);
     if (driven.state !== "done" || !driven.onChain.scheduled)
       throw new Error(`not scheduled: ${JSON.stringify(driven)}`);

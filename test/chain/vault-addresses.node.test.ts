@@ -8,7 +8,7 @@ import { addressesOf } from "../../scripts/ephemeral.ts";
 import { createChainGateway } from "../../src/chain/evm.ts";
 import type { Network } from "../../src/chain/networks.ts";
 import { createRpc } from "../../src/chain/rpc.ts";
-import { isVaultCode, vaultAt, vaultImplementation } from "../../src/chain/vault-addresses.ts";
+import { computeImplementation, computeVaultAddress, isVaultCode } from "../../src/chain/vault-addresses.ts";
 import { buildWorld, PROVIDER, proxyTo, type SpoilingNode, startSilentNode, THRESHOLD, type World } from "./support.ts";
 
 const NOBODY = keccak256(toHex("a provider that nobody has registered"));
@@ -39,7 +39,7 @@ beforeAll(async () => {
     earlier_editions: [{ settlement_contract: earlier, authority }],
   };
   vault = (await world.vault(PROVIDER)).toLowerCase();
-  earlierVault = vaultAt(earlier, PROVIDER);
+  earlierVault = computeVaultAddress(earlier, PROVIDER);
   person = world.people.stranger.address.toLowerCase();
 });
 afterAll(() => world?.stop());
@@ -54,11 +54,11 @@ describe("a computed vault", () => {
   test("has the address that the contract states, in each edition, before the vault is created and afterwards", async () => {
     for (const contract of [world.chain.settlementContract, earlier]) {
       const implementation = await viewOf(contract, "vaultImplementation");
-      expect(vaultImplementation(contract)).toBe(implementation.toLowerCase());
+      expect(computeImplementation(contract)).toBe(implementation.toLowerCase());
       for (const provider of [PROVIDER, NOBODY]) {
         const said = await viewOf(contract, "vaultOf", provider);
-        expect(vaultAt(contract, provider)).toBe(said.toLowerCase());
-        expect(vaultAt(contract.toLowerCase(), provider)).toBe(said.toLowerCase());
+        expect(computeVaultAddress(contract, provider)).toBe(said.toLowerCase());
+        expect(computeVaultAddress(contract.toLowerCase(), provider)).toBe(said.toLowerCase());
       }
     }
   });
@@ -69,18 +69,18 @@ describe("a computed vault", () => {
     expect(isVaultCode(network, code)).toBe(true);
     expect(isVaultCode(network, code.toUpperCase().replace("0X", "0x"))).toBe(true);
     const clone = (of: string) => `0x363d3d373d3d3d363d73${of.slice(2)}5af43d82803e903d91602b57fd5bf3`;
-    expect(isVaultCode(network, clone(vaultImplementation(earlier)))).toBe(true);
-    expect(isVaultCode(world.network, clone(vaultImplementation(earlier)))).toBe(false);
+    expect(isVaultCode(network, clone(computeImplementation(earlier)))).toBe(true);
+    expect(isVaultCode(world.network, clone(computeImplementation(earlier)))).toBe(false);
     const others = [
       "0x",
       `${code}00`,
       code.slice(0, -2),
       clone(world.chain.token),
       // An account that has delegated itself to the vaults' code (EIP-7702) still has its key.
-      `0xef0100${vaultImplementation(earlier).slice(2)}`,
+      `0xef0100${computeImplementation(earlier).slice(2)}`,
       await codeAt(world.chain.token),
       await codeAt(world.chain.settlementContract),
-      await codeAt(vaultImplementation(earlier)),
+      await codeAt(computeImplementation(earlier)),
     ];
     expect(others.map((other) => isVaultCode(network, other))).toEqual(others.map(() => false));
   });

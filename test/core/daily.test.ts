@@ -1,7 +1,7 @@
 // Limits of actions that cost gas, in any 24 hours of real time (MKT-24, MKT-29).
 import { describe, expect, it } from "vitest";
-import { inLastDay, withFurther } from "../../src/core/daily.ts";
-import { FIRST, isBehind } from "../../src/core/due.ts";
+import { addDailyRequests, filterLastDay } from "../../src/core/daily.ts";
+import { BEFORE_FIRST_DUE, isAfterPosition } from "../../src/core/due.ts";
 import type { ServiceError } from "../../src/core/errors.ts";
 import { DAY_MS } from "../../src/core/limits.ts";
 
@@ -10,7 +10,7 @@ const BOUND = { most: 3, message: "Too many." };
 
 const refusalOf = (asks: readonly number[], further = 1): unknown => {
   try {
-    withFurther(asks, further, NOW, BOUND);
+    addDailyRequests(asks, further, NOW, BOUND);
     return null;
   } catch (thrown) {
     const { code, extra } = thrown as ServiceError;
@@ -20,13 +20,13 @@ const refusalOf = (asks: readonly number[], further = 1): unknown => {
 
 describe("the requests of the last day", () => {
   it("count for 24 hours, to the millisecond", () => {
-    expect(inLastDay([NOW - DAY_MS, NOW - DAY_MS + 1, NOW], NOW)).toEqual([NOW - DAY_MS + 1, NOW]);
-    expect(inLastDay(null, NOW)).toEqual([]);
+    expect(filterLastDay([NOW - DAY_MS, NOW - DAY_MS + 1, NOW], NOW)).toEqual([NOW - DAY_MS + 1, NOW]);
+    expect(filterLastDay(null, NOW)).toEqual([]);
   });
 
   it("are returned together with the new ones, up to the limit", () => {
-    expect(withFurther([NOW - DAY_MS, NOW - 5], 2, NOW, BOUND)).toEqual([NOW - 5, NOW, NOW]);
-    expect(withFurther(null, 3, NOW, BOUND)).toEqual([NOW, NOW, NOW]);
+    expect(addDailyRequests([NOW - DAY_MS, NOW - 5], 2, NOW, BOUND)).toEqual([NOW - 5, NOW, NOW]);
+    expect(addDailyRequests(null, 3, NOW, BOUND)).toEqual([NOW, NOW, NOW]);
   });
 
   it("are refused beyond the limit, with Retry-After in whole seconds until enough have left the day, rounded up", () => {
@@ -45,8 +45,8 @@ describe("a due row", () => {
       { at: 2, id: "a" },
       { at: 2, id: "b" },
     ];
-    expect(rows.filter(isBehind({ at: 2, id: "a" }))).toEqual([{ at: 2, id: "b" }]);
-    expect(rows.filter(isBehind({ at: 1, id: "a" }))).toEqual(rows);
-    expect([rows.filter(isBehind(null)), rows.filter(isBehind(FIRST))]).toEqual([rows, rows]);
+    expect(rows.filter(isAfterPosition({ at: 2, id: "a" }))).toEqual([{ at: 2, id: "b" }]);
+    expect(rows.filter(isAfterPosition({ at: 1, id: "a" }))).toEqual(rows);
+    expect([rows.filter(isAfterPosition(null)), rows.filter(isAfterPosition(BEFORE_FIRST_DUE))]).toEqual([rows, rows]);
   });
 });

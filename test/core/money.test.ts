@@ -7,8 +7,8 @@ import {
   floorAmount,
   formatAmount,
   parseAmount,
-  plainAmount,
   roundHalfEven2,
+  toPlainAmount,
 } from "../../src/core/money.ts";
 import { runs } from "../support/scale.ts";
 
@@ -147,7 +147,7 @@ describe("plain text of an amount", () => {
     ["-1", null],
     ["", null],
   ])("of %j is %j", (text, expected) => {
-    expect(plainAmount(text)).toBe(expected);
+    expect(toPlainAmount(text)).toBe(expected);
   });
 
   it("is read as the same text again, whatever text it was made from", () => {
@@ -156,9 +156,9 @@ describe("plain text of an amount", () => {
     fc.assert(
       fc.property(digits, fc.option(digits), fc.option(exponent), (whole, fraction, power) => {
         const text = `${whole}${fraction === null ? "" : `.${fraction}`}${power === null ? "" : `e${power}`}`;
-        const plain = plainAmount(text);
+        const plain = toPlainAmount(text);
         if (plain === null) return;
-        expect([plainAmount(plain), compareDecimals(plain, text)]).toEqual([plain, 0]);
+        expect([toPlainAmount(plain), compareDecimals(plain, text)]).toEqual([plain, 0]);
         expect(() => floorAmount(plain, DECIMALS)).not.toThrow();
       }),
       runs(),
@@ -169,9 +169,9 @@ describe("plain text of an amount", () => {
     fc.assert(
       fc.property(units, fc.integer({ min: 0, max: 20 }), (value, shift) => {
         const plain = formatAmount(value, DECIMALS);
-        expect(plainAmount(plain)).toBe(plain);
-        expect(plainAmount(`${value}e-6`)).toBe(plain);
-        expect(plainAmount(`${value}${"0".repeat(shift)}E-${6 + shift}`)).toBe(plain);
+        expect(toPlainAmount(plain)).toBe(plain);
+        expect(toPlainAmount(`${value}e-6`)).toBe(plain);
+        expect(toPlainAmount(`${value}${"0".repeat(shift)}E-${6 + shift}`)).toBe(plain);
       }),
       runs(),
     );

@@ -1,10 +1,10 @@
 // Opaque keyset cursors; a malformed cursor is 422 validation_failed (HTTP-26 to HTTP-28).
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { decodeCursor, encodeCursor, isCursor, listingOf, toPage } from "../../src/core/page.ts";
+import { decodeCursor, encodeCursor, hashListing, isCursor, toPage } from "../../src/core/page.ts";
 import { runs } from "../support/scale.ts";
 
-const LISTING = listingOf("agents", ["plt_1", "sandbox"], { status: "ACTIVE" });
+const LISTING = hashListing("agents", ["plt_1", "sandbox"], { status: "ACTIVE" });
 const encoded = (value: unknown) => btoa(JSON.stringify(value)).replaceAll("=", "");
 
 describe("a cursor", () => {
@@ -48,12 +48,12 @@ describe("a cursor", () => {
   });
 
   it.each([
-    ["another listing", listingOf("principals", ["plt_1", "sandbox"], { status: "ACTIVE" })],
-    ["another platform", listingOf("agents", ["plt_2", "sandbox"], { status: "ACTIVE" })],
-    ["another environment", listingOf("agents", ["plt_1", "production"], { status: "ACTIVE" })],
-    ["another filter's value", listingOf("agents", ["plt_1", "sandbox"], { status: "SUSPENDED" })],
-    ["another filter", listingOf("agents", ["plt_1", "sandbox"], { economic_role: "ACTIVE" })],
-    ["no filter", listingOf("agents", ["plt_1", "sandbox"], {})],
+    ["another listing", hashListing("principals", ["plt_1", "sandbox"], { status: "ACTIVE" })],
+    ["another platform", hashListing("agents", ["plt_2", "sandbox"], { status: "ACTIVE" })],
+    ["another environment", hashListing("agents", ["plt_1", "production"], { status: "ACTIVE" })],
+    ["another filter's value", hashListing("agents", ["plt_1", "sandbox"], { status: "SUSPENDED" })],
+    ["another filter", hashListing("agents", ["plt_1", "sandbox"], { economic_role: "ACTIVE" })],
+    ["no filter", hashListing("agents", ["plt_1", "sandbox"], {})],
   ])("of one listing does not continue a listing with %s", (_name, other) => {
     const cursor = encodeCursor(LISTING, { at: 1, id: "a" });
     expect(decodeCursor(cursor, other)).toBeNull();
@@ -62,7 +62,7 @@ describe("a cursor", () => {
 
   it("ignores the order of the filters, and filters that are not given", () => {
     const filters = { economic_role: undefined, status: "ACTIVE" };
-    expect(listingOf("agents", ["plt_1", "sandbox"], filters)).toBe(LISTING);
+    expect(hashListing("agents", ["plt_1", "sandbox"], filters)).toBe(LISTING);
   });
 });
 

@@ -1,8 +1,15 @@
 // The table of roles equals the table of the specification, including ENTERPRISE, and the fields of each role follow from it (AGT-2 to AGT-7,
 // IDN-15).
 import { describe, expect, it } from "vitest";
-import { scopeFaults } from "../../src/agents/roles.ts";
-import { actionsOf, isRegistrable, REGISTRABLE_ROLES, SPEND_FIELDS, sells, tiersOf } from "../../src/core/roles.ts";
+import { findScopeFaults } from "../../src/agents/roles.ts";
+import {
+  isRegistrable,
+  listTiers,
+  REGISTRABLE_ROLES,
+  requiredActions,
+  SPEND_FIELDS,
+  sells,
+} from "../../src/core/roles.ts";
 import { ECONOMIC_ROLES, type EconomicRole } from "../../src/core/vocabulary.ts";
 import { worstEscrowState } from "../../src/escrow/states.ts";
 import { scopeOf } from "../../src/identity/aid.ts";
@@ -18,10 +25,10 @@ describe.each(ECONOMIC_ROLES)("a %s", (role) => {
   const { tiers, must, mustNot, registrable } = TABLE[role];
 
   it("has its actions and its tiers, and can be registered or not", () => {
-    expect([actionsOf(role), tiersOf(role).length]).toEqual([{ must, mustNot }, tiers]);
+    expect([requiredActions(role), listTiers(role).length]).toEqual([{ must, mustNot }, tiers]);
     expect([isRegistrable(role), REGISTRABLE_ROLES.some((one) => one === role)]).toEqual([registrable, registrable]);
     const faultsOf = (authorized_actions: string[]) =>
-      scopeFaults(role, { authorized_actions }, "", true).map(({ code }) => code);
+      findScopeFaults(role, { authorized_actions }, "", true).map(({ code }) => code);
     expect(faultsOf(must)).toEqual([]);
     for (const action of must)
       expect(faultsOf([...must.filter((other) => other !== action), "other"])).toEqual([
@@ -32,13 +39,13 @@ describe.each(ECONOMIC_ROLES)("a %s", (role) => {
 
   it("has the spend fields if it buys, and escrow and markets if it sells", () => {
     const bought = must.includes("purchase");
-    const refused = SPEND_FIELDS.flatMap((field) => scopeFaults(role, { [field]: "1" }, "", false));
+    const refused = SPEND_FIELDS.flatMap((field) => findScopeFaults(role, { [field]: "1" }, "", false));
     expect(refused.length).toBe(bought ? 0 : SPEND_FIELDS.length);
     const scope = scopeOf({ economicRole: role } as Parameters<typeof scopeOf>[0]);
     expect(SPEND_FIELDS.every((field) => field in scope)).toBe(bought);
     expect(sells(role)).toBe(must.includes("sell"));
     expect(worstEscrowState(role, [])).toBe(sells(role) ? "FUNDING" : null);
-    const [fault] = scopeFaults(role, { authorized_markets: [] }, "", false);
+    const [fault] = findScopeFaults(role, { authorized_markets: [] }, "", false);
     expect(fault?.code).toBe(sells(role) ? "invalid_field" : "field_not_allowed_for_role");
   });
 });

@@ -1,7 +1,7 @@
 // Sealed secrets open only with their own key and at their own place; a list is worked through a few entries at a time; a memo is made once.
 import { beforeAll, describe, expect, it, vi } from "vitest";
 import { memoizeBy } from "../../src/core/memo.ts";
-import { eachAtOnce } from "../../src/core/parallel.ts";
+import { runConcurrently } from "../../src/core/parallel.ts";
 import { deriveSealingKey, seal, unseal } from "../../src/core/seal.ts";
 
 describe("a sealed text", () => {
@@ -42,7 +42,7 @@ describe("a list that is worked through a few entries at a time", () => {
     const running = { now: 0, most: 0 };
     const done: number[] = [];
     const entries = Array.from({ length: 10 }, (_, at) => at);
-    await eachAtOnce(
+    await runConcurrently(
       entries,
       async (entry) => {
         running.most = Math.max(running.most, ++running.now);
@@ -53,7 +53,7 @@ describe("a list that is worked through a few entries at a time", () => {
       3,
     );
     expect([done.sort((a, b) => a - b), running]).toEqual([entries, { now: 0, most: 3 }]);
-    await eachAtOnce([], () => Promise.reject(new Error("nothing to work")));
+    await runConcurrently([], () => Promise.reject(new Error("nothing to work")));
   });
 });
 

@@ -1,7 +1,7 @@
 // How much of one kind of work an isolate does at once (HTTP-36, CRED-20).
 import { describe, expect, it } from "vitest";
 import { ServiceError } from "../../src/core/errors.ts";
-import { turnsOf } from "../../src/core/turns.ts";
+import { limitTurns } from "../../src/core/turns.ts";
 
 const TURNS = { atOnce: 1, inAll: 9, patienceSeconds: 5, leaseSeconds: 30 };
 
@@ -59,7 +59,7 @@ describe("turns", () => {
   it("run up to the limit at a time, and let the next run when one has ended or failed", async () => {
     const { running, ends, work } = workOf();
     const { timer, advance } = stoppedTime();
-    const inTurn = turnsOf({ ...TURNS, atOnce: 2 }, timer);
+    const inTurn = limitTurns({ ...TURNS, atOnce: 2 }, timer);
     const failing = inTurn("one", async () => {
       await work();
       throw new Error("it failed");
@@ -79,7 +79,7 @@ describe("turns", () => {
     const { ends, work } = workOf();
     const { timer, advance } = stoppedTime();
     const slow = { now: timer.now, wait: (ms: number) => timer.wait(4 * ms) };
-    const inTurn = turnsOf(TURNS, slow);
+    const inTurn = limitTurns(TURNS, slow);
     const running = inTurn("one", work);
     const waiting = inTurn("one", work).catch(codeOf);
     let answered: unknown;
@@ -97,7 +97,7 @@ describe("turns", () => {
   it("refuse a caller whose patience has ended, and never run the refused work", async () => {
     const { running, ends, work } = workOf();
     const { timer, advance } = stoppedTime();
-    const inTurn = turnsOf(TURNS, timer);
+    const inTurn = limitTurns(TURNS, timer);
     const first = inTurn("one", work);
     let refusal: unknown;
     const second = inTurn("one", work).catch((thrown: unknown) => {
@@ -117,7 +117,7 @@ describe("turns", () => {
   it("are counted separately for each key", async () => {
     const { running, ends, work } = workOf();
     const { timer } = stoppedTime();
-    const inTurn = turnsOf({ ...TURNS, patienceSeconds: 0 }, timer);
+    const inTurn = limitTurns({ ...TURNS, patienceSeconds: 0 }, timer);
     const both = [inTurn("one", work), inTurn("other", work)];
     await settled();
     expect(ends.length).toBe(2);
@@ -130,7 +130,7 @@ describe("turns", () => {
   it("are counted over all keys too", async () => {
     const { running, ends, work } = workOf();
     const { timer, advance } = stoppedTime();
-    const inTurn = turnsOf({ ...TURNS, atOnce: 2, inAll: 3 }, timer);
+    const inTurn = limitTurns({ ...TURNS, atOnce: 2, inAll: 3 }, timer);
     const all = ["one", "one", "other", "another"].map((key) => inTurn(key, work));
     await advance(1);
     expect(running.now).toBe(3);
@@ -145,7 +145,7 @@ describe("turns", () => {
   it("rest for a multiple of the time that the work took, whether it succeeded or failed", async () => {
     const { ends, work } = workOf();
     const { timer, advance } = stoppedTime();
-    const inTurn = turnsOf({ ...TURNS, patienceSeconds: 60, rest: 2 }, timer);
+    const inTurn = limitTurns({ ...TURNS, patienceSeconds: 60, rest: 2 }, timer);
     const began: number[] = [];
     const timed = () =>
       inTurn("one", () => {
@@ -176,7 +176,7 @@ describe("turns", () => {
       now: timer.now,
       wait: (ms: number) => (isDropped && ms === 0 ? new Promise(() => undefined) : timer.wait(ms)),
     };
-    const inTurn = turnsOf({ ...TURNS, rest: 2 }, dropping);
+    const inTurn = limitTurns({ ...TURNS, rest: 2 }, dropping);
     void inTurn("one", work);
     await advance(1);
     isDropped = true;
@@ -190,7 +190,7 @@ describe("turns", () => {
 
   it("no longer count after their lease if they are never released", async () => {
     const { timer, advance } = stoppedTime();
-    const inTurn = turnsOf({ ...TURNS, patienceSeconds: 60 }, timer);
+    const inTurn = limitTurns({ ...TURNS, patienceSeconds: 60 }, timer);
     let ended = false;
     void inTurn("one", () => new Promise<never>(() => undefined)).finally(() => {
       ended = true;

@@ -4,16 +4,16 @@ import { beforeEach, describe, expect, it } from "vitest";
 import { Conflict } from "../../src/core/retry.ts";
 import {
   commit,
-  gathered,
+  dropAbsentReads,
+  gatherFirstReads,
   guard,
   mustChange,
-  present,
   readAll,
   readBatch,
   readOne,
-  written,
+  toWriteRead,
 } from "../../src/db/batch.ts";
-import { countEnded, endedKeys, isEnded } from "../../src/db/ended.ts";
+import { countEnded, isEnded, selectEndedKeys } from "../../src/db/ended.ts";
 import { activityHeads, idempotencyOutcomes } from "../../src/db/tables/journal.ts";
 import { createWorld, type World } from "../support/world.ts";
 
@@ -81,7 +81,7 @@ describe("a batch of reads", () => {
       all: readAll(all),
       one: readOne(all),
       none: readOne(none),
-      done: written(update("a")),
+      done: toWriteRead(update("a")),
     });
     expect(found).toEqual({ all: [{ key: "a" }, { key: "b" }], one: { key: "a" }, none: null, done: null });
     expect(world.meter.reading.trips).toBe(1);
@@ -91,7 +91,7 @@ describe("a batch of reads", () => {
 
   it("leaves out the reads that a call does not need", () => {
     const one = readOne(db.select({ seq: activityHeads.seq }).from(activityHeads));
-    expect(present({ one, other: null })).toEqual({ one });
+    expect(dropAbsentReads({ one, other: null })).toEqual({ one });
   });
 });
 
@@ -108,7 +108,7 @@ describe("readings that start at the same time", () => {
 
   it("share one trip, and each gets its own rows; later readings take another trip", async () => {
     await commit(db, [insert("a"), insert("b")]);
-    const together = gathered(db);
+    const together = gatherFirstReads(db);
     world.meter.reset();
     const found = await Promise.all([
       readBatch(together, { all: all(), a: oneOf("a") }),
@@ -123,7 +123,7 @@ describe("readings that start at the same time", () => {
 
   it("do not fail with each other", async () => {
     await commit(db, [insert("a")]);
-    const together = gathered(db);
+    const together = gatherFirstReads(db);
     const [sound, failing] = await Promise.allSettled([
       readBatch(together, { a: oneOf("a") }),
       readBatch(together, { broken: broken() }),
@@ -153,7 +153,7 @@ describe("rows that have ended", () => {
         await db
           .select()
           .from(idempotencyOutcomes)
-          .where(sql`request_key in ${endedKeys(ending, by, slice)}`)
+          .where(sql`request_key in ${selectEndedKeys(ending, by, slice)}`)
       ).map(({ requestKey }) => requestKey);
     expect([await named(6, 10), await named(9, 2)].map((keys) => keys.sort())).toEqual([
       ["first"],

@@ -1,14 +1,14 @@
 // The offset of a sandbox's test clock comes with the rows that the clock rules: each row has the offset of its own platform, and production rows
 // have none.
 import { describe, expect, it } from "vitest";
-import { intentHash, storedHash } from "../../src/chain/hashes.ts";
+import { encodeStoredHash, hashIntent } from "../../src/chain/hashes.ts";
 import { type Read, readBatch } from "../../src/db/batch.ts";
 import { findDisputable, findDispute, findRefundedDispute } from "../../src/disputes/store.ts";
 import { findIntentToSettle, findTimedBuyer } from "../../src/facilitation/store.ts";
 import { findSellerIn } from "../../src/identity/owned-store.ts";
 import { findTimedAgent } from "../../src/identity/store.ts";
 import { findNamedIntent } from "../../src/intents/find-store.ts";
-import { findIntentsNamed } from "../../src/intents/paid-store.ts";
+import { findIntentsByHash } from "../../src/intents/paid-store.ts";
 import { findIntent, findIntentFor } from "../../src/intents/store.ts";
 import { findSpenders } from "../../src/payments/spend-store.ts";
 import { findRatedAgent } from "../../src/ratings/store.ts";
@@ -34,14 +34,14 @@ it("reads the clock of the agent's own platform, whichever platform comes first 
 
 /** Every read of a purchase that carries an offset, by the name of its function. */
 async function offsetsOf({ deps: { db } }: World, { fac, task, id, intent, provider, consumer }: Disputed) {
-  const hash = intentHash(intent.intent_id);
+  const hash = hashIntent(intent.intent_id);
   const { transaction_id } = fac;
   const reads: Readonly<Record<string, Read<unknown>>> = {
     findIntent: findIntent(db, intent.intent_id),
     findIntentFor: findIntentFor(db, intent.intent_id, provider.did, Date.now()),
     findIntentToSettle: findIntentToSettle(db, intent.intent_id),
     findNamedIntent: findNamedIntent(db, hash),
-    findIntentsNamed: findIntentsNamed(db, [storedHash(hash)]),
+    findIntentsNamed: findIntentsByHash(db, [encodeStoredHash(hash)]),
     findTask: findTask(db, task),
     findTaskFor: findTaskFor(db, task, provider.did),
     findDisputable: findDisputable(db, transaction_id),

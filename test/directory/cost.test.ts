@@ -1,6 +1,6 @@
 // The cost of the directory at each size (DIR-8, DIR-9, DIR-10, DIR-11): the rows of the page, however many agents there are.
 import { beforeAll, describe, expect, it } from "vitest";
-import { SCANNED } from "../../src/db/pages.ts";
+import { SCAN_LIMIT } from "../../src/db/pages.ts";
 import { signDirectoryHeads } from "../../src/directory/heads.ts";
 import { indexDirectory } from "../../src/directory/tend.ts";
 import { copyRow } from "../support/copies.ts";
@@ -121,8 +121,8 @@ describe("at each size", () => {
     expect(await rowsOf(`${AGENTS}?limit=20&capabilities=rare,rarer,${many.join(",")}`)).toBeLessThanOrEqual(APART);
     // A filter that few entries match costs the scan of one page, which continues after it.
     const { reply, rowsRead } = await cost(`${AGENTS}?limit=20&min_agent_rating=0.9`);
-    expect(rowsRead).toBeLessThanOrEqual(2 * SCANNED + 25);
-    expect([reply.body.data, reply.body.has_more]).toEqual([[], size >= SCANNED]);
+    expect(rowsRead).toBeLessThanOrEqual(2 * SCAN_LIMIT + 25);
+    expect([reply.body.data, reply.body.has_more]).toEqual([[], size >= SCAN_LIMIT]);
     expect(await rowsOf(`${AGENTS}/${first.did}`)).toBeLessThanOrEqual(4);
   });
 

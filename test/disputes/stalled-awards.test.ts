@@ -5,8 +5,8 @@ import { DELAYS } from "../../scripts/chain/roles.ts";
 import type { Network } from "../../src/chain/networks.ts";
 import { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS } from "../../src/core/limits.ts";
 import { commit, readBatch } from "../../src/db/batch.ts";
-import { findPlace } from "../../src/disputes/store.ts";
-import { takeRefundsBack } from "../../src/follower/refunds.ts";
+import { findFollowerPlace } from "../../src/disputes/store.ts";
+import { undoRefunds } from "../../src/follower/refunds.ts";
 import { asProvider } from "../facilitation/support.ts";
 import { follow, heldBy, refundOf } from "../follower/support.ts";
 import { deposit, rows } from "../promotion/support.ts";
@@ -77,7 +77,7 @@ const forgets = (tx: string) =>
       (method) => ({ method, times: 1_000, how: "answer", result: null, first: tx }) as const,
     ),
   );
-const followed = async () => (await readBatch(world.deps.db, { place: findPlace(world.deps.db, LAB) })).place;
+const followed = async () => (await readBatch(world.deps.db, { place: findFollowerPlace(world.deps.db, LAB) })).place;
 
 describe("a refund while a part waits", () => {
   it("does not delay the part if it is small, however often it comes", async () => {
@@ -159,7 +159,7 @@ describe("a refund that a reorg removes", () => {
     await again(one);
     expect(await shown(one)).toMatchObject({ refund_status: "paid", paid_from_vault: "0.00" });
     expect((await operationOf(one)).next_check_at).toBeNull();
-    await commit(world.deps.db, takeRefundsBack(world.deps.db, { network: LAB } as Network, before));
+    await commit(world.deps.db, undoRefunds(world.deps.db, { network: LAB } as Network, before));
     expect(await payOut(world, one.id, LAB)).toBe(true);
     expect(await operationOf(one)).toMatchObject({ status: "waiting", wanted: { before: "0", amount: String(AWARD) } });
     expect((await escrowOf(one.provider.did)).owed).toBe(AWARD);

@@ -3,7 +3,7 @@
 import { encodeEventTopics } from "viem/utils";
 import { expect, inject } from "vitest";
 import { settlementAbi } from "../../scripts/chain/abi.ts";
-import { didHash } from "../../src/chain/hashes.ts";
+import { hashDid } from "../../src/chain/hashes.ts";
 import { DAY_MS, HOUR_MS } from "../../src/core/limits.ts";
 import { endDisputeDays } from "../../src/disputes/deadlines.ts";
 import { payAward, payAwards } from "../../src/disputes/payout.ts";
@@ -132,7 +132,7 @@ export async function paidOutOf(did: string, network = "base-sepolia"): Promise<
   const topics = encodeEventTopics({
     abi: settlementAbi,
     eventName: "PaidOut",
-    args: { providerDidHash: didHash(did) },
+    args: { providerDidHash: hashDid(did) },
   });
   const logs = await rpc<{ data: string }[]>(network, "eth_getLogs", [{ address, topics, fromBlock: "0x0" }]);
   // The data holds the token, the amount, and the vault's balance after it.

@@ -1,6 +1,6 @@
 // The reasons and amounts of a dispute (DSP-2, DSP-6, DSP-12).
 import { describe, expect, it } from "vitest";
-import { awardPayable, bountyOf, partStands, reasonOf, scoreAfter } from "../../src/disputes/terms.ts";
+import { awardPayable, bountyOf, isPartKept, reasonOf, scoreAfter } from "../../src/disputes/terms.ts";
 
 const UNIT = 1_000_000;
 
@@ -50,7 +50,7 @@ describe("a waiting part of an award", () => {
     [{ amount: 100, left: 1, remade: 3 }, true],
     [{ amount: 100, left: 0, remade: 3 }, false],
   ])("%o stands: %s", ({ amount, left, remade }, stands) => {
-    expect(partStands(amount, left, remade)).toBe(stands);
+    expect(isPartKept(amount, left, remade)).toBe(stands);
   });
 });
 

@@ -1,7 +1,7 @@
 // The contract's threshold follows the rating, through the cron and the queue (MKT-20).
 import { eq, sql } from "drizzle-orm";
 import { beforeAll, describe, expect, it } from "vitest";
-import { didHash } from "../../src/chain/hashes.ts";
+import { hashDid } from "../../src/chain/hashes.ts";
 import { HOUR_MS } from "../../src/core/limits.ts";
 import { commit } from "../../src/db/batch.ts";
 import { agents } from "../../src/db/tables/agents.ts";
@@ -29,7 +29,7 @@ beforeAll(async () => {
 });
 
 const onChain = async () => {
-  const read = await world.deps.chain.readProvider(NETWORK, didHash(provider.did));
+  const read = await world.deps.chain.readProvider(NETWORK, hashDid(provider.did));
   if (!read.ok) throw new Error("the chain does not answer");
   return Number(read.value.threshold);
 };
@@ -98,7 +98,7 @@ describe("a rating that moves the threshold", () => {
       await commit(db, moveThreshold(db, before, { ...before, threshold }));
       const due = (await followThresholds.find(world.deps, null, 1_000)).some(({ id }) => id.startsWith(did));
       expect(await followThreshold(world.deps, own, later())).toBe(true);
-      const read = await world.deps.chain.readProvider(NETWORK, didHash(did));
+      const read = await world.deps.chain.readProvider(NETWORK, hashDid(did));
       return [due, read.ok ? Number(read.value.threshold) : null];
     };
     expect(await moved(14_250_001)).toEqual([false, 15_000_000]);
@@ -142,7 +142,7 @@ describe("a vault that both environments use", () => {
         expect(await followThreshold(world.deps, { ...key(), did: shared.did, environment }, later())).toBe(true);
       }
       expect(await isBehind()).toBe(false);
-      const read = await world.deps.chain.readProvider(NETWORK, didHash(shared.did));
+      const read = await world.deps.chain.readProvider(NETWORK, hashDid(shared.did));
       return read.ok ? Number(read.value.threshold) : null;
     };
     await move("sandbox", 10_500_000);

@@ -4,11 +4,11 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import {
   type Booked,
-  emptyBehind,
+  emptyLineNumberAfter,
   emptyVault,
-  lineOfSight,
-  linesOf,
   type Movement,
+  toLedgerLines,
+  toLineOfSight,
   type Vault,
 } from "../../src/escrow/ledger.ts";
 import { runs } from "../support/scale.ts";
@@ -49,7 +49,7 @@ describe("the lines of a vault", () => {
       { kind: "release", amount: 5 },
       { kind: "payout", amount: 8 },
     ];
-    const { vault, lines, differences } = linesOf(VAULT, told(history));
+    const { vault, lines, differences } = toLedgerLines(VAULT, told(history));
     expect(differences).toEqual([]);
     expect(lines.map(({ number, kind, amount, held, logIndex }) => [number, kind, amount, held, logIndex])).toEqual([
       [1, "settlement", 10, 10, 3],
@@ -63,7 +63,7 @@ describe("the lines of a vault", () => {
   });
 
   it("have a deposit for an amount that came without an event, before the event that shows it", () => {
-    const { lines } = linesOf(
+    const { lines } = toLedgerLines(
       { ...VAULT, held: 100, number: 7 },
       told(
         [
@@ -81,7 +81,7 @@ describe("the lines of a vault", () => {
 
   it("number a settlement that put nothing into the vault by its block, apart from the others", () => {
     const known = { ...VAULT, held: 15, number: 3 };
-    const { vault, lines, differences } = linesOf(
+    const { vault, lines, differences } = toLedgerLines(
       known,
       told(
         [
@@ -94,8 +94,8 @@ describe("the lines of a vault", () => {
     );
     expect(differences).toEqual([]);
     expect(lines.map(({ number, kind, amount, held }) => [number, kind, amount, held])).toEqual([
-      [emptyBehind(-1), "settlement", 0, 15],
-      [emptyBehind(0) - 1, "settlement", 0, 15],
+      [emptyLineNumberAfter(-1), "settlement", 0, 15],
+      [emptyLineNumberAfter(0) - 1, "settlement", 0, 15],
       [4, "deposit", 2, 17],
     ]);
     expect(lines.map(({ parts }) => parts !== null)).toEqual([true, true, false]);
@@ -108,7 +108,7 @@ describe("the lines of a vault", () => {
       { kind: "deposit", amount: 10 },
     ]);
     if (!first || !second) throw new Error("two movements");
-    const { lines, differences } = linesOf(VAULT, [first, { ...second, vaultBalance: 12n }]);
+    const { lines, differences } = toLedgerLines(VAULT, [first, { ...second, vaultBalance: 12n }]);
     expect(differences).toMatchObject([{ blockNumber: second.blockNumber, held: 12, expected: 20 }]);
     expect(lines.map(({ amount, held }) => [amount, held])).toEqual([
       [10, 10],
@@ -119,16 +119,16 @@ describe("the lines of a vault", () => {
   it("follow from a look at the vault alone: more is a deposit, less a difference", () => {
     const known = { ...VAULT, held: 100, deposited: 60, number: 3 };
     const block = { blockNumber: 9, blockHash: "0xb9", minedAt: 9_000 };
-    const more = lineOfSight(known, { ...block, held: 130 }, "0xvault");
+    const more = toLineOfSight(known, { ...block, held: 130 }, "0xvault");
     expect(more.lines).toMatchObject([
       { kind: "deposit", amount: 30, held: 130, deposited: 90, number: 4, txHash: "0xb9:0xvault", logIndex: -1 },
     ]);
-    expect(lineOfSight(known, { ...block, held: 100 }, "0xvault")).toEqual({
+    expect(toLineOfSight(known, { ...block, held: 100 }, "0xvault")).toEqual({
       vault: known,
       lines: [],
       differences: [],
     });
-    const less = lineOfSight(known, { ...block, held: 99 }, "0xvault");
+    const less = toLineOfSight(known, { ...block, held: 99 }, "0xvault");
     expect(less.lines).toEqual([]);
     expect(less.differences).toMatchObject([{ held: 99, expected: 100, blockNumber: 9 }]);
   });
@@ -137,10 +137,10 @@ describe("the lines of a vault", () => {
     fc.assert(
       fc.property(fc.array(act, { maxLength: 40 }), fc.nat(40), (history, cut) => {
         const movements = told(history);
-        const first = linesOf(VAULT, movements.slice(0, cut));
+        const first = toLedgerLines(VAULT, movements.slice(0, cut));
         const own = ({ lines: those }: Booked) => those.filter(({ number }) => number > 0);
-        const lines = [...own(first), ...own(linesOf(first.vault, movements.slice(cut)))];
-        expect(own(linesOf(VAULT, movements))).toEqual(lines);
+        const lines = [...own(first), ...own(toLedgerLines(first.vault, movements.slice(cut)))];
+        expect(own(toLedgerLines(VAULT, movements))).toEqual(lines);
         let [sum, free] = [0, 0];
         for (const { kind, amount, held, deposited } of lines) {
           sum += amount;

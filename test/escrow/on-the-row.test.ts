@@ -1,10 +1,10 @@
 // The public status reads the escrow's state from the agent's row (MKT-18, IDN-24).
 import { beforeAll, describe, expect, it } from "vitest";
-import { touchDocument } from "../../src/agents/store.ts";
+import { markDocumentStale } from "../../src/agents/store.ts";
 import type { EscrowState } from "../../src/core/vocabulary.ts";
 import { commit } from "../../src/db/batch.ts";
 import { worstEscrowState } from "../../src/escrow/states.ts";
-import { movedStates } from "../../src/escrow/store.ts";
+import { toMovedStates } from "../../src/escrow/store.ts";
 import { storedAgent } from "../standing/account-support.ts";
 import { createWorld, expectStatus, type World } from "../support/world.ts";
 
@@ -34,7 +34,7 @@ describe("the escrow's state in the public status", () => {
         { network: "base-sepolia", state: one },
         { network: "base", state: other },
       ];
-      await Promise.all(escrows.map((escrow) => commit(db, touchDocument(db, before, movedStates([escrow])))));
+      await Promise.all(escrows.map((escrow) => commit(db, markDocumentStale(db, before, toMovedStates([escrow])))));
       expect(await shown(did)).toBe(worstEscrowState("PROVIDER", escrows));
     },
   );

@@ -1,10 +1,10 @@
 // One transaction may hold several settlements: selects the one that pays an intent (FAC-6, FAC-7, FAC-9).
 import { describe, expect, it } from "vitest";
 import type { Settled } from "../../src/chain/gateway.ts";
-import { didHash, intentHash } from "../../src/chain/hashes.ts";
+import { hashDid, hashIntent } from "../../src/chain/hashes.ts";
 import type { Network } from "../../src/chain/networks.ts";
 import type { IntentRow } from "../../src/db/tables/money.ts";
-import { judgePayment, type Mined, minedOf } from "../../src/facilitation/evidence.ts";
+import { judgePayment, type Mined, requireMined } from "../../src/facilitation/evidence.ts";
 
 const TOKEN = `0x${"aa".repeat(20)}`;
 const network = {
@@ -42,9 +42,9 @@ const at = {
 const settled = (logIndex: number, overrides: Partial<Settled> = {}): Settled => ({
   logIndex,
   contract: TOKEN,
-  settlementKey: didHash("key"),
-  providerDidHash: didHash(PROVIDER),
-  consumerDidHash: didHash(CONSUMER),
+  settlementKey: hashDid("key"),
+  providerDidHash: hashDid(PROVIDER),
+  consumerDidHash: hashDid(CONSUMER),
   intentHash: null,
   token: TOKEN,
   payer: TOKEN,
@@ -87,7 +87,7 @@ describe("the settlement that pays an intent", () => {
     ["the only one", [settled(1)], [], 1],
     [
       "the one that names it, before one that names none",
-      [settled(1), settled(2, { intentHash: intentHash("pin_1") })],
+      [settled(1), settled(2, { intentHash: hashIntent("pin_1") })],
       [],
       2,
     ],
@@ -95,10 +95,10 @@ describe("the settlement that pays an intent", () => {
     ["the one that is not used", [settled(1), settled(2)], [1], 2],
     ["none when all are used", [settled(1), settled(2)], [1, 2], "already_facilitated"],
     ["none in an empty transaction", [], [], "no_settlement"],
-    ["none of another provider", [settled(1, { providerDidHash: didHash(CONSUMER) })], [], "other_parties"],
-    ["none of another consumer", [settled(1, { consumerDidHash: didHash(PROVIDER) })], [], "other_parties"],
+    ["none of another provider", [settled(1, { providerDidHash: hashDid(CONSUMER) })], [], "other_parties"],
+    ["none of another consumer", [settled(1, { consumerDidHash: hashDid(PROVIDER) })], [], "other_parties"],
     ["none in another token", [settled(1, { token: `0x${"bb".repeat(20)}` })], [], "other_parties"],
-    ["none that names another intent", [settled(1, { intentHash: intentHash("pin_2") })], [], "other_intent"],
+    ["none that names another intent", [settled(1, { intentHash: hashIntent("pin_2") })], [], "other_intent"],
     ["none of another amount", [settled(1, { gross: 4_999_999n })], [], "amount_mismatch"],
   ])("is %s", (_, settlements, used, expected) => {
     expect(judged(settlements, used)).toBe(expected);
@@ -114,9 +114,9 @@ describe("the settlement that pays an intent", () => {
 });
 
 describe("a reading of the chain", () => {
-  const refusal = (reading: Parameters<typeof minedOf>[1]) => {
+  const refusal = (reading: Parameters<typeof requireMined>[1]) => {
     try {
-      return minedOf(network, reading).state;
+      return requireMined(network, reading).state;
     } catch (thrown) {
       const { code, extra } = thrown as { code: string; extra: { detail?: unknown } };
       return [code, extra.detail];

@@ -1,7 +1,7 @@
 // Facilitation: what it records, retries, races, late payments and its cost (FAC-1 to FAC-16).
 import { eq } from "drizzle-orm";
 import { beforeAll, describe, expect, it } from "vitest";
-import { intentHash } from "../../src/chain/hashes.ts";
+import { hashIntent } from "../../src/chain/hashes.ts";
 import { DAY_MS, HOUR_MS } from "../../src/core/limits.ts";
 import { paymentIntents, tasks, transactions } from "../../src/db/tables/money.ts";
 import { spendSums } from "../../src/db/tables/spending.ts";
@@ -323,7 +323,7 @@ describe("the cost", () => {
         db.insert(paymentIntents).values({
           ...intent,
           intentId: `pin_${id}`,
-          intentHash: intentHash(id),
+          intentHash: hashIntent(id),
           status: i % 2 ? "SETTLED" : "ABANDONED",
           amount: 2_000_000,
           createdAt: 1,
@@ -334,7 +334,7 @@ describe("the cost", () => {
           transactionId: `fac_${id}`,
           intentId: `pin_${id}`,
           taskId: `tsk_${id}`,
-          txHash: intentHash(id),
+          txHash: hashIntent(id),
         }),
         db.insert(tasks).values({ ...task, taskId: `tsk_${id}`, transactionId: `fac_${id}`, status: "confirmed" }),
       ];

@@ -2,7 +2,7 @@
 import { encodeAbiParameters, encodeFunctionData } from "viem/utils";
 import { beforeAll, expect, it } from "vitest";
 import { settlementAbi, tokenAbi } from "../../scripts/chain/abi.ts";
-import { didHash } from "../../src/chain/hashes.ts";
+import { hashDid } from "../../src/chain/hashes.ts";
 import { account, chainOf, mintAbi, rpc, send } from "../support/chain.ts";
 import { copyRow } from "../support/copies.ts";
 import { isWhole } from "../support/scale.ts";
@@ -44,7 +44,7 @@ async function payMany(buyers: readonly Agent[], provider: Agent): Promise<strin
   const minted = [PAYER, amount * BigInt(buyers.length)] as const;
   await callMany(token, [encodeFunctionData({ abi: mintAbi, functionName: "mint", args: minted })]);
   const calls = buyers.map(({ did }) => {
-    const args = [token as Hex, amount, didHash(provider.did), didHash(did)] as const;
+    const args = [token as Hex, amount, hashDid(provider.did), hashDid(did)] as const;
     return encodeFunctionData({ abi: settlementAbi, functionName: "pay", args });
   });
   return callMany(contract, calls);

@@ -5,7 +5,7 @@ import { eq } from "drizzle-orm";
 import { encodeFunctionData } from "viem/utils";
 import { afterEach, beforeAll, describe, expect, inject, it, vi } from "vitest";
 import { settlementAbi } from "../../scripts/chain/abi.ts";
-import { didHash, intentHash } from "../../src/chain/hashes.ts";
+import { hashDid, hashIntent } from "../../src/chain/hashes.ts";
 import { paymentIntents } from "../../src/db/tables/money.ts";
 import { account, asRole, chainOf, networksWith, type PayOptions, payOnChain, send } from "../support/chain.ts";
 import { labOf } from "../support/lab.ts";
@@ -141,7 +141,7 @@ describe("a payment", () => {
       encodeFunctionData({
         abi: settlementAbi,
         functionName: "registerProvider",
-        args: [didHash(pair.provider.did), address as `0x${string}`, account(8) as `0x${string}`, 15_000_000n],
+        args: [hashDid(pair.provider.did), address as `0x${string}`, account(8) as `0x${string}`, 15_000_000n],
       });
     const allow = encodeFunctionData({
       abi: settlementAbi,
@@ -204,7 +204,7 @@ describe("a payment", () => {
     if (!row) throw new Error("no such intent");
     for (let n = 0; n < 100; n++) {
       const intentId = `${row.intentId}-${n}`;
-      await db.insert(paymentIntents).values({ ...row, intentId, intentHash: intentHash(intentId) });
+      await db.insert(paymentIntents).values({ ...row, intentId, intentHash: hashIntent(intentId) });
     }
     const purchase = await pay(older);
     await mine(CONFIRMATIONS - 1);

@@ -2,7 +2,7 @@
 import { encodeFunctionData } from "viem/utils";
 import { beforeAll, describe, expect, it } from "vitest";
 import { tokenAbi } from "../../scripts/chain/abi.ts";
-import { type Hash, intentHash } from "../../src/chain/hashes.ts";
+import { type Hash, hashIntent } from "../../src/chain/hashes.ts";
 import { byOperator, file, OPERATOR_PATH } from "../disputes/support.ts";
 import { follow } from "../follower/support.ts";
 import { buyer, dailyLimit, openIntent, orderOf, spendState } from "../payments/support.ts";
@@ -62,7 +62,7 @@ describe("an intent that names its payer", () => {
     const intent = await namedBy(pair);
     expect(intent).toMatchObject({
       payer: PAYER.toLowerCase(),
-      intent_hash: intentHash(intent.intent_id, PAYER),
+      intent_hash: hashIntent(intent.intent_id, PAYER),
       call: { to: intent.contract, value: "0" },
     });
     const { token } = intent;

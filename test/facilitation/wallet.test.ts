@@ -5,7 +5,7 @@ import { encodeFunctionData } from "viem/utils";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { authorityAbi, settlementAbi } from "../../scripts/chain/abi.ts";
 import { ROLES } from "../../scripts/chain/roles.ts";
-import { didHash } from "../../src/chain/hashes.ts";
+import { hashDid } from "../../src/chain/hashes.ts";
 import { HOUR_MS, SECOND_MS } from "../../src/core/limits.ts";
 import { agentMarkets } from "../../src/db/tables/agents.ts";
 import { alerts } from "../../src/db/tables/journal.ts";
@@ -44,7 +44,7 @@ async function walletOf(did: string): Promise<string> {
 
 /** Sets the wallet with a registrar's key, bypassing the service. */
 async function repoint(did: string, from: string, to: string): Promise<void> {
-  const args = [didHash(did), hex(chainOf(NETWORK).token), hex(from), hex(to)] as const;
+  const args = [hashDid(did), hex(chainOf(NETWORK).token), hex(from), hex(to)] as const;
   const data = encodeFunctionData({ abi: settlementAbi, functionName: "setOperationalWallet", args });
   const call = asRole(NETWORK, data);
   await send(NETWORK, THIEF, call.to, call.data);

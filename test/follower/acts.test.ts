@@ -2,7 +2,7 @@
 // this file and scheduled-acts.test.ts use the network `lab-keys`, whose roles have the delays of production; it books with three confirmations.
 import { describe, expect, it } from "vitest";
 import { DELAYS } from "../../scripts/chain/roles.ts";
-import { didHash } from "../../src/chain/hashes.ts";
+import { hashDid } from "../../src/chain/hashes.ts";
 import type { ChainMessage } from "../../src/context.ts";
 import { SCHEDULED_SHOWN_MAX } from "../../src/core/limits.ts";
 import { followThreshold, followThresholds } from "../../src/escrow/follow-threshold.ts";
@@ -76,7 +76,7 @@ describe("a call that a stolen key schedules", () => {
     const { did } = await provider();
     await followed();
     expect(await told()).toEqual([]);
-    const data = own("setOperationalWallet", [didHash(did), token(), WALLET, THIEF]);
+    const data = own("setOperationalWallet", [hashDid(did), token(), WALLET, THIEF]);
     await schedule(REGISTRAR, contract(), data);
     await followed();
     expect((await told())[0].message).toContain(`the income of ${did} in`);
@@ -211,7 +211,7 @@ describe("an act that a stolen key does without a delay", () => {
     await booked();
     await rows("delete from alerts");
     await lab("anvil_impersonateAccount", THIEF);
-    await atOnce(THIEF, own("setOperationalWallet", [didHash(did), token(), WALLET, THIEF]));
+    await atOnce(THIEF, own("setOperationalWallet", [hashDid(did), token(), WALLET, THIEF]));
     await followed();
     expect((await told()).map(({ message }) => message)).toEqual([
       expect.stringContaining(`the income of ${did} in ${token().toLowerCase()} now goes to ${THIEF}`),
@@ -227,7 +227,7 @@ describe("an act that a stolen key does without a delay", () => {
 
   it("raises an alert although the same reading has a transaction of the service", async () => {
     const { did } = await provider();
-    await atOnce(ARBITER, own("setReserve", [didHash(did), token(), 1_000_000n]));
+    await atOnce(ARBITER, own("setReserve", [hashDid(did), token(), 1_000_000n]));
     await followed();
     expect((await told()).map(({ message }) => message)).toEqual([
       expect.stringContaining(`the reserve of ${did} is now 1.00 USDC`),
@@ -237,7 +237,7 @@ describe("an act that a stolen key does without a delay", () => {
 
 describe("a threshold that the service did not set", () => {
   const onChain = async (did: string): Promise<number> => {
-    const read = await world.deps.chain.readProvider(LAB, didHash(did));
+    const read = await world.deps.chain.readProvider(LAB, hashDid(did));
     return read.ok ? Number(read.value.threshold) : -1;
   };
 
@@ -245,7 +245,7 @@ describe("a threshold that the service did not set", () => {
     "raises an alert, and the job that follows thresholds sets it back: %i base units",
     async (threshold) => {
       const { did } = await provider();
-      await atOnce(REGISTRAR, own("setThreshold", [didHash(did), token(), BigInt(threshold)]));
+      await atOnce(REGISTRAR, own("setThreshold", [hashDid(did), token(), BigInt(threshold)]));
       await followed();
       expect((await told())[0].message).toContain("The service sets it back");
       const sent: ChainMessage[] = [];

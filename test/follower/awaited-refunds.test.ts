@@ -2,7 +2,7 @@
 import { beforeAll, beforeEach, describe, expect, it } from "vitest";
 import type { SettlementRef } from "../../src/chain/store.ts";
 import { commit, readBatch } from "../../src/db/batch.ts";
-import { findRefunded, insertRefunds } from "../../src/escrow/refund-store.ts";
+import { findRefundedAmount, insertRefunds } from "../../src/escrow/refund-store.ts";
 import { bookRefunds, failUnpaidRefunds } from "../../src/follower/refunds.ts";
 import { watchRegistrations } from "../../src/markets/watch.ts";
 import { facilitated } from "../facilitation/support.ts";
@@ -259,7 +259,7 @@ describe("the cost of booking refunds", () => {
     expect((await awaitedOf(own)).status).toBe("done");
     expect(manyBooked.rowsRead - fewBooked.rowsRead).toBeLessThanOrEqual(3);
     expect(manyBooked.rowsWritten).toBe(fewBooked.rowsWritten);
-    const sum = await costOf(() => readBatch(world.deps.db, { sum: findRefunded(world.deps.db, own) }));
+    const sum = await costOf(() => readBatch(world.deps.db, { sum: findRefundedAmount(world.deps.db, own) }));
     expect(sum.rowsRead).toBeLessThanOrEqual(2);
     await forget();
   });

@@ -1,7 +1,7 @@
 // A contract that anyone may deploy: it makes one call many times in one transaction.
 import { encodeFunctionData } from "viem/utils";
 import { settlementAbi, tokenAbi } from "../../scripts/chain/abi.ts";
-import { didHash } from "../../src/chain/hashes.ts";
+import { hashDid } from "../../src/chain/hashes.ts";
 import { account, chainOf, mintAbi, send } from "../support/chain.ts";
 import { labOf } from "../support/lab.ts";
 
@@ -41,7 +41,7 @@ export async function createCrowd(network: string) {
   return {
     /** Deposits of one base unit each. */
     deposit: (did: string, deposits: number): Promise<string> => {
-      const args = [didHash(did), token as Hex, 1n] as const;
+      const args = [hashDid(did), token as Hex, 1n] as const;
       return act(deposits, contract, call({ abi: settlementAbi, functionName: "depositEscrow", args }));
     },
   };

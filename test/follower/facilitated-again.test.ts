@@ -1,7 +1,7 @@
 // A payment that comes back in another block after a reorg is facilitated again for the same intent. A reversal that the follower's own blocks do not
 // show is found too (FAC-18). Only this file uses its network.
 import { describe, expect, it } from "vitest";
-import { networkNamed } from "../../src/chain/networks.ts";
+import { requireNetwork } from "../../src/chain/networks.ts";
 import { Conflict } from "../../src/core/retry.ts";
 import { readBatch } from "../../src/db/batch.ts";
 import { checkSettlements } from "../../src/follower/settlements.ts";
@@ -66,7 +66,7 @@ describe("a settlement that the follower's own blocks do not show", () => {
     await chain.followed();
     const { known } = await readBatch(deps.db, { known: findFollower(deps.db, LAB) });
     if (!known) throw new Error("the network was never read");
-    const network = networkNamed(deps.config.networks, LAB);
+    const network = requireNetwork(deps.config.networks, LAB);
     const { block_number: blockNumber, block_hash: blockHash } = await transactionOf(purchase.id);
     const recorded = [{ number: 1, network: LAB, blockNumber, transactionId: purchase.id }];
     const set = (hash: string) =>

@@ -4,7 +4,7 @@ import { afterEach, beforeAll, beforeEach, inject } from "vitest";
 import { authorityAbi, settlementAbi } from "../../scripts/chain/abi.ts";
 import { DELAYS } from "../../scripts/chain/roles.ts";
 import { operationIdOf } from "../../src/chain/delayed.ts";
-import { didHash } from "../../src/chain/hashes.ts";
+import { hashDid } from "../../src/chain/hashes.ts";
 import { rows } from "../promotion/support.ts";
 import { account, asRole, chainOf, networksWith, send } from "../support/chain.ts";
 import { labOf, REGISTRAR, restoreLab } from "../support/lab.ts";
@@ -47,7 +47,7 @@ export const isWaiting = async (id: string): Promise<boolean> => {
 };
 
 /** The provider of the calls below, which the service does not know. */
-export const UNKNOWN = didHash("did:aeap:00000000-0000-4000-8000-000000000000");
+export const UNKNOWN = hashDid("did:aeap:00000000-0000-4000-8000-000000000000");
 const facts = () => ({
   ...{ key: UNKNOWN, providerDidHash: UNKNOWN, token: token(), gross: 5_000_000n, refundTo: THIEF },
   ...{ settledAt: 1n, paidOut: 0n },

@@ -2,7 +2,7 @@
 // money-histories.test.ts uses the network `lab-money`.
 import { encodeFunctionData } from "viem/utils";
 import { settlementAbi, tokenAbi } from "../../scripts/chain/abi.ts";
-import { didHash, intentHash } from "../../src/chain/hashes.ts";
+import { hashDid, hashIntent } from "../../src/chain/hashes.ts";
 import { account, asRole, chainOf, mintAbi, rpc } from "../support/chain.ts";
 import { labOf } from "../support/lab.ts";
 import { env, type Json } from "../support/world.ts";
@@ -145,16 +145,16 @@ export class MoneyChain {
   }
 
   pay(consumer: string, provider: string, units: number, intentId: string | null): Promise<Sent> {
-    const facts = [hex(token), BigInt(units), didHash(provider), didHash(consumer)] as const;
+    const facts = [hex(token), BigInt(units), hashDid(provider), hashDid(consumer)] as const;
     const data =
       intentId === null
         ? call({ abi: settlementAbi, functionName: "pay", args: facts })
-        : call({ abi: settlementAbi, functionName: "payIntent", args: [...facts, intentHash(intentId)] });
+        : call({ abi: settlementAbi, functionName: "payIntent", args: [...facts, hashIntent(intentId)] });
     return this.send(PAYER, contract, data);
   }
 
   deposit(provider: string, units: number): Promise<Sent> {
-    const args = [didHash(provider), hex(token), BigInt(units)] as const;
+    const args = [hashDid(provider), hex(token), BigInt(units)] as const;
     return this.send(PAYER, contract, call({ abi: settlementAbi, functionName: "depositEscrow", args }));
   }
 
@@ -167,12 +167,12 @@ export class MoneyChain {
   }
 
   release(provider: string): Promise<Sent> {
-    const args = [didHash(provider), hex(token)] as const;
+    const args = [hashDid(provider), hex(token)] as const;
     return this.send(PAYER, contract, call({ abi: settlementAbi, functionName: "releaseSurplus", args }));
   }
 
   setThreshold(provider: string, units: number): Promise<Sent> {
-    const args = [didHash(provider), hex(token), BigInt(units)] as const;
+    const args = [hashDid(provider), hex(token), BigInt(units)] as const;
     const role = asRole(LAB, call({ abi: settlementAbi, functionName: "setThreshold", args }));
     return this.send(REGISTRAR, role.to, role.data);
   }
@@ -181,7 +181,7 @@ export class MoneyChain {
   payOut(row: Json, settledAt: number, paidOut: number, units: number): Promise<Sent> {
     const settlement = {
       key: row.settlement_key,
-      providerDidHash: didHash(row.provider_did),
+      providerDidHash: hashDid(row.provider_did),
       token: hex(token),
       gross: BigInt(row.gross),
       refundTo: row.refund_to || row.payer,
@@ -195,7 +195,7 @@ export class MoneyChain {
 
   /** Base units in a vault at the end of a block. */
   async heldAt(provider: string, block: number): Promise<number> {
-    const args = [didHash(provider), hex(token)] as const;
+    const args = [hashDid(provider), hex(token)] as const;
     const data = call({ abi: settlementAbi, functionName: "escrowBalance", args });
     return Number(await rpc<string>(LAB, "eth_call", [{ to: contract, data }, `0x${block.toString(16)}`]));
   }

@@ -2,7 +2,7 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import type { SettlementRef } from "../../src/chain/store.ts";
 import { readBatch } from "../../src/db/batch.ts";
-import { findRefunded } from "../../src/escrow/refund-store.ts";
+import { findRefundedAmount } from "../../src/escrow/refund-store.ts";
 import { facilitated, pairOf } from "../facilitation/support.ts";
 import { rows } from "../promotion/support.ts";
 import { createWorld, type World } from "../support/world.ts";
@@ -14,7 +14,7 @@ beforeAll(async () => {
 });
 
 const refunded = async (settlement: SettlementRef): Promise<number> =>
-  (await readBatch(world.deps.db, { sum: findRefunded(world.deps.db, settlement) })).sum;
+  (await readBatch(world.deps.db, { sum: findRefundedAmount(world.deps.db, settlement) })).sum;
 
 describe("a refund", () => {
   it("is booked once, adds up with others of its settlement, and moves no vault", async () => {

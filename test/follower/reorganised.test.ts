@@ -1,13 +1,13 @@
 // After a reorg the follower undoes booked movements, and books those again that came back in other blocks (CHN-24, MKT-23). Only this file uses the
 // network `lab-follower`; it books with three confirmations.
 import { afterEach, beforeAll, describe, expect, it } from "vitest";
-import { networkNamed } from "../../src/chain/networks.ts";
+import { requireNetwork } from "../../src/chain/networks.ts";
 import type { SettlementRef } from "../../src/chain/store.ts";
 import { Conflict } from "../../src/core/retry.ts";
 import { readBatch } from "../../src/db/batch.ts";
-import { findRefunded } from "../../src/escrow/refund-store.ts";
+import { findRefundedAmount } from "../../src/escrow/refund-store.ts";
 import { failUnpaidRefunds } from "../../src/follower/refunds.ts";
-import { rewind } from "../../src/follower/rewind.ts";
+import { rewindToKept } from "../../src/follower/rewind.ts";
 import { findFollower } from "../../src/follower/store.ts";
 import { asProvider } from "../facilitation/support.ts";
 import { buyer, dailyLimit, orderOf } from "../payments/support.ts";
@@ -40,7 +40,7 @@ async function rewound(): Promise<boolean> {
   const { db, config } = world.deps;
   const { known } = await readBatch(db, { known: findFollower(db, LAB) });
   if (!known) throw new Error("the network was never read");
-  return rewind(world.deps, networkNamed(config.networks, LAB), known);
+  return rewindToKept(world.deps, requireNetwork(config.networks, LAB), known);
 }
 const alertsOf = (kind: string) => rows("select subject, message from alerts where kind = ?", kind);
 
@@ -236,7 +236,8 @@ describe("a booked refund", () => {
   it("is removed with its block, and booked once if it comes back", async () => {
     const { id, settlement } = await settled();
     const { settlementKey: key } = settlement;
-    const sum = async () => (await readBatch(world.deps.db, { sum: findRefunded(world.deps.db, settlement) })).sum;
+    const sum = async () =>
+      (await readBatch(world.deps.db, { sum: findRefundedAmount(world.deps.db, settlement) })).sum;
     await refundOf(id, 5, LAB);
     const sent = await newest();
     await settle();

@@ -1,9 +1,9 @@
 // A payment that a reorg removes leaves its intent open to another one in the same run of the follower (PAY-21), and a movement that comes back with
 // another amount is booked with that amount (CHN-24). Only this file uses the network `lab-bound`; it books with three confirmations.
 import { afterEach, beforeAll, describe, expect, it } from "vitest";
-import { networkNamed } from "../../src/chain/networks.ts";
+import { requireNetwork } from "../../src/chain/networks.ts";
 import { readBatch } from "../../src/db/batch.ts";
-import { rewind } from "../../src/follower/rewind.ts";
+import { rewindToKept } from "../../src/follower/rewind.ts";
 import { findFollower } from "../../src/follower/store.ts";
 import { asProvider } from "../facilitation/support.ts";
 import { buyer, dailyLimit, orderOf } from "../payments/support.ts";
@@ -93,7 +93,7 @@ describe("a bound payment", () => {
     const { db, config } = world.deps;
     const { known } = await readBatch(db, { known: findFollower(db, LAB) });
     if (!known) throw new Error("the network was never read");
-    expect(await rewind(world.deps, networkNamed(config.networks, LAB), known)).toBe(true);
+    expect(await rewindToKept(world.deps, requireNetwork(config.networks, LAB), known)).toBe(true);
     expect([await looked(), (await seen(purchase)).status]).toEqual([[id], "PAID"]);
     await followed();
     expect([await looked(), (await seen(purchase)).status]).toEqual([[], "OPEN"]);

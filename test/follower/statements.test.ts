@@ -3,11 +3,11 @@
 import { encodeFunctionData } from "viem/utils";
 import { beforeAll, expect, it } from "vitest";
 import { settlementAbi } from "../../scripts/chain/abi.ts";
-import { didHash } from "../../src/chain/hashes.ts";
-import { networkNamed } from "../../src/chain/networks.ts";
+import { hashDid } from "../../src/chain/hashes.ts";
+import { requireNetwork } from "../../src/chain/networks.ts";
 import { commit, readBatch } from "../../src/db/batch.ts";
-import { gainStatements } from "../../src/follower/book.ts";
-import { findEscrowsOfAll } from "../../src/follower/store.ts";
+import { recordGains } from "../../src/follower/book.ts";
+import { findEscrowsOfProviders } from "../../src/follower/store.ts";
 import { buyer, dailyLimit, delegateOf, orderOf } from "../payments/support.ts";
 import { deposit, rows } from "../promotion/support.ts";
 import { account, asRole, chainOf, payOnChain, send } from "../support/chain.ts";
@@ -60,7 +60,7 @@ it("the follower binds and books 130 payments of one minute in several runs, and
 
 /** Sends a call with the registrar's key that the service did not ask for. */
 function setThreshold(did: string, units: number): Promise<string> {
-  const args = [didHash(did), chainOf(NETWORK).token as `0x${string}`, BigInt(units)] as const;
+  const args = [hashDid(did), chainOf(NETWORK).token as `0x${string}`, BigInt(units)] as const;
   const call = asRole(NETWORK, encodeFunctionData({ abi: settlementAbi, functionName: "setThreshold", args }));
   return send(NETWORK, account(1), call.to, call.data);
 }
@@ -99,13 +99,13 @@ it("one statement credits 600 vaults, and credits none if one of their escrows h
   );
   const dids = Array.from({ length: VAULTS }, (_, n) => `did:aeap:${(n + 1).toString(16).padStart(8, "0")}`);
   const { db } = world.deps;
-  const { escrows } = await readBatch(db, { escrows: findEscrowsOfAll(db, NETWORK, dids) });
+  const { escrows } = await readBatch(db, { escrows: findEscrowsOfProviders(db, NETWORK, dids) });
   const [first] = escrows;
   if (!first) throw new Error("no escrow");
-  const network = networkNamed(world.deps.config.networks, NETWORK);
+  const network = requireNetwork(world.deps.config.networks, NETWORK);
   const contract = network.settlement_contract.toLowerCase();
   const gains = dids.map((one, n) => ({ vault: { did: one, contract }, amount: n + 1 }));
-  const statements = await gainStatements(world.deps, network, gains, escrows);
+  const statements = await recordGains(world.deps, network, gains, escrows);
   expect(statements.length).toBeLessThan(5);
   await rows("update escrows set threshold = threshold + 1 where did = ?", dids[300]);
   await expect(commit(db, statements)).rejects.toThrow();

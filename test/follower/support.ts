@@ -2,8 +2,8 @@
 import { eq } from "drizzle-orm";
 import { encodeFunctionData } from "viem/utils";
 import { settlementAbi, tokenAbi } from "../../scripts/chain/abi.ts";
-import { didHash } from "../../src/chain/hashes.ts";
-import { networkNamed } from "../../src/chain/networks.ts";
+import { hashDid } from "../../src/chain/hashes.ts";
+import { requireNetwork } from "../../src/chain/networks.ts";
 import type { SettlementRef } from "../../src/chain/store.ts";
 import type { Deps } from "../../src/context.ts";
 import { commit } from "../../src/db/batch.ts";
@@ -75,7 +75,7 @@ export const escrowOf = async (did: string, environment = "sandbox"): Promise<Js
 /** Base units that a provider's vault holds. */
 export async function heldBy(did: string, network = "base-sepolia"): Promise<number> {
   const { settlement_contract: to, token } = chainOf(network);
-  const args = [didHash(did), token as Hex] as const;
+  const args = [hashDid(did), token as Hex] as const;
   const data = encodeFunctionData({ abi: settlementAbi, functionName: "escrowBalance", args });
   return Number(await rpc<string>(network, "eth_call", [{ to, data }, "latest"]));
 }
@@ -101,7 +101,7 @@ async function factsOf(transactionId: string, network: string) {
   const block = await rpc<Json>(network, "eth_getBlockByHash", [row.block_hash, false]);
   return {
     key: row.settlement_key,
-    providerDidHash: didHash(row.provider_did),
+    providerDidHash: hashDid(row.provider_did),
     token: chainOf(network).token as Hex,
     gross: BigInt(row.gross),
     refundTo: row.refund_to || row.payer,
@@ -214,7 +214,7 @@ export async function takenAway(world: World, transactionId: string): Promise<vo
     .from(followers)
     .where(eq(followers.network, gone?.network ?? ""));
   if (!gone || !known) throw new Error("a settlement without its follower");
-  const network = networkNamed(deps.config.networks, gone.network);
+  const network = requireNetwork(deps.config.networks, gone.network);
   const read = await deps.chain.readSettlement(gone.network, gone.txHash);
   if (!read.ok) throw new Error("the chain does not answer");
   await world.serve(() => reverseSettlement(deps, network, known, gone, read.value));
@@ -223,7 +223,7 @@ export async function takenAway(world: World, transactionId: string): Promise<vo
 /** Names another wallet, as the provider's present one. */
 export const moveWallet = (did: string, from: string, to: string, network = "base-sepolia"): Promise<string> => {
   const { settlement_contract, token } = chainOf(network);
-  const args = [didHash(did), token as Hex, to as Hex] as const;
+  const args = [hashDid(did), token as Hex, to as Hex] as const;
   const data = encodeFunctionData({ abi: settlementAbi, functionName: "moveOperationalWallet", args });
   return send(network, from, settlement_contract, data);
 };
@@ -231,7 +231,7 @@ export const moveWallet = (did: string, from: string, to: string, network = "bas
 /** Pays a provider's surplus out to its wallet, as anyone may. */
 export const releaseSurplus = (did: string, network = "base-sepolia", from = account(9)): Promise<string> => {
   const { settlement_contract, token } = chainOf(network);
-  const args = [didHash(did), token as Hex] as const;
+  const args = [hashDid(did), token as Hex] as const;
   const data = encodeFunctionData({ abi: settlementAbi, functionName: "releaseSurplus", args });
   return send(network, from, settlement_contract, data);
 };

@@ -4,7 +4,7 @@ import { encodeFunctionData } from "viem/utils";
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { authorityAbi, settlementAbi } from "../../scripts/chain/abi.ts";
 import { DELAYS } from "../../scripts/chain/roles.ts";
-import { didHash } from "../../src/chain/hashes.ts";
+import { hashDid } from "../../src/chain/hashes.ts";
 import type { ChainMessage } from "../../src/context.ts";
 import { HOUR_MS } from "../../src/core/limits.ts";
 import { applyWalletChanges, provisionMarkets, resumeProvisioning } from "../../src/markets/provision.ts";
@@ -54,7 +54,7 @@ const token = () => chainOf(LAB).token as Hex;
 /** Changes the wallet with the registrar's key, without the service, once the delay is over. */
 async function changeByRegistrar(did: string, to: string): Promise<void> {
   const contract = chainOf(LAB).settlement_contract as Hex;
-  const args = [didHash(did), token(), A as Hex, to as Hex] as const;
+  const args = [hashDid(did), token(), A as Hex, to as Hex] as const;
   const change = encodeFunctionData({ abi: settlementAbi, functionName: "setOperationalWallet", args });
   const schedule = encodeFunctionData({ abi: authorityAbi, functionName: "schedule", args: [contract, change, 0] });
   await send(LAB, REGISTRAR, chainOf(LAB).authority, schedule);
@@ -67,7 +67,7 @@ async function pass(seconds: number): Promise<void> {
   await mine();
 }
 async function walletOnChain(did: string): Promise<string | null> {
-  const read = await world.deps.chain.readProvider(LAB, didHash(did));
+  const read = await world.deps.chain.readProvider(LAB, hashDid(did));
   if (!read.ok) throw new Error("the chain does not answer");
   return read.value.operationalWallet;
 }
@@ -160,7 +160,7 @@ describe("a wallet that the contract gets", () => {
 
   it("changes nothing if its provider is unknown or in another edition", async () => {
     const unknown = "did:aeap:00000000-0000-4000-8000-000000000000";
-    const args = [didHash(unknown), token(), A as Hex, 15_000_000n] as const;
+    const args = [hashDid(unknown), token(), A as Hex, 15_000_000n] as const;
     const { to, data } = asRole(
       LAB,
       encodeFunctionData({ abi: settlementAbi, functionName: "registerProvider", args }),
@@ -329,7 +329,7 @@ describe("with the delay of production", () => {
     const change = encodeFunctionData({
       abi: settlementAbi,
       functionName: "setOperationalWallet",
-      args: [didHash(did), token(), X as Hex, A as Hex],
+      args: [hashDid(did), token(), X as Hex, A as Hex],
     });
     const cancel = encodeFunctionData({
       abi: authorityAbi,

@@ -1,6 +1,6 @@
 // A client's weight of a type is the weight of the most specific range that covers it (RFC 9110, 12.5.1).
 import { describe, expect, it } from "vitest";
-import { acceptWeights, preferredOf } from "../../src/http/accept.ts";
+import { acceptWeights, choosePreferred } from "../../src/http/accept.ts";
 
 describe("the weight of a type", () => {
   it.each([
@@ -39,6 +39,6 @@ describe("the preferred offer", () => {
     ["application/a;q=0, */*", 1],
     ["image/png", undefined],
   ])("under %s is the offer at index %s", (accept, place) => {
-    expect(preferredOf(accept, offers)).toEqual(place === undefined ? undefined : offers[place]);
+    expect(choosePreferred(accept, offers)).toEqual(place === undefined ? undefined : offers[place]);
   });
 });

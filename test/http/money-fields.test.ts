@@ -2,7 +2,7 @@
 // are equal, and a number and a string differ (IDM-4).
 import { beforeAll, describe, expect, it } from "vitest";
 import { ROUTES } from "../../src/app.ts";
-import { moneyPathsOf } from "../../src/http/money-fields.ts";
+import { findMoneyPaths } from "../../src/http/money-fields.ts";
 import {
   agentBody,
   createWorld,
@@ -31,7 +31,7 @@ const MONEY_FIELDS = {
 
 it("names the money fields of every route that takes money", () => {
   const found = ROUTES.flatMap(({ method, path, body }) => {
-    const paths = body ? moneyPathsOf(body).map((names) => names.join(".")) : [];
+    const paths = body ? findMoneyPaths(body).map((names) => names.join(".")) : [];
     return paths.length === 0 ? [] : [[`${method} ${path}`, [...new Set(paths)]] as const];
   });
   expect(Object.fromEntries(found)).toEqual(MONEY_FIELDS);

@@ -6,7 +6,7 @@ import { createApp, ROUTES } from "../../src/app.ts";
 import type { Surface } from "../../src/call.ts";
 import { ServiceError } from "../../src/core/errors.ts";
 import type { Entrance, Entrances } from "../../src/http/call.ts";
-import { methodsOf } from "../../src/http/methods.ts";
+import { findMethods } from "../../src/http/methods.ts";
 import type { Route } from "../../src/http/route.ts";
 import { honoPath } from "../../src/http/router.ts";
 import { createWorld, env, ISSUER, type World } from "../support/world.ts";
@@ -25,7 +25,7 @@ describe("the app", () => {
     expect(names.slice(0, listed.length)).toEqual(listed);
     expect(new Set(names).size).toBe(names.length);
     for (const { method, path } of bound.slice(listed.length)) {
-      expect([method, path, methodsOf([], path.replace(":asset", "swagger-ui.css"))]).toEqual([
+      expect([method, path, findMethods([], path.replace(":asset", "swagger-ui.css"))]).toEqual([
         "GET",
         path,
         ["GET", "HEAD"],

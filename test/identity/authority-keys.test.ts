@@ -3,7 +3,7 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { DAY_MS, HOUR_MS } from "../../src/core/limits.ts";
 import { authorityKeys } from "../../src/db/tables/agents.ts";
 import { alerts } from "../../src/db/tables/journal.ts";
-import { droppableFrom, faultsOfKeys, type NamedKey, type SeenKey } from "../../src/identity/authority-keys.ts";
+import { droppableFrom, findKeyFaults, type NamedKey, type SeenKey } from "../../src/identity/authority-keys.ts";
 import { noteAuthorityKeys } from "../../src/identity/note-authority-keys.ts";
 import { openCertificateAuthority } from "../../src/protocol/certificate-authority.ts";
 import { createWorld, env, expectStatus, type Json, type World } from "../support/world.ts";
@@ -23,7 +23,7 @@ const signing = (kid: string): NamedKey => ({ kid, use: "signing" });
 const published = (kid: string): NamedKey => ({ kid, use: "published" });
 const revoked = (kid: string): NamedKey => ({ kid, use: "revoked" });
 const faultsAt = (named: NamedKey[], known: SeenKey[], now = NOW) =>
-  faultsOfKeys(named, known, now).map(({ kid }) => kid);
+  findKeyFaults(named, known, now).map(({ kid }) => kid);
 
 describe("a secret", () => {
   it("may not lack a key while its certificates may be valid, to the millisecond", () => {

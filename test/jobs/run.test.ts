@@ -1,7 +1,7 @@
 // Running jobs (JOB-1 to JOB-6, JOB-14): the minute finds due rows and passes them to the queue in parts, parts record row by
 // row, and operators see the progress.
 import { describe, expect, it, vi } from "vitest";
-import { type Due, FIRST } from "../../src/core/due.ts";
+import { BEFORE_FIRST_DUE, type Due } from "../../src/core/due.ts";
 import { MINUTE_MS } from "../../src/core/limits.ts";
 import { Conflict } from "../../src/core/retry.ts";
 import { jobs } from "../../src/db/tables/journal.ts";
@@ -137,7 +137,7 @@ describe("a job that works in slices", () => {
     slices: 5,
     find: async () => ({
       oldestDueAt: null,
-      run: async () => ({ done: counts.shift() ?? 0, failed: [], next: counts.length > 0 ? FIRST : null }),
+      run: async () => ({ done: counts.shift() ?? 0, failed: [], next: counts.length > 0 ? BEFORE_FIRST_DUE : null }),
     }),
   });
 
@@ -154,7 +154,7 @@ describe("a job that works in slices", () => {
     const run = async () => {
       const done = counts.shift();
       if (done === undefined) throw new Error("the third slice is broken");
-      return { done, failed: [], next: FIRST };
+      return { done, failed: [], next: BEFORE_FIRST_DUE };
     };
     const find = async () => ({ oldestDueAt: stage.world.now() - 12 * MINUTE_MS, run });
     const bulk: BulkJob = { kind: "bulk", name: "bulk", slices: 5, find };
@@ -170,7 +170,7 @@ describe("a late job that works in slices", () => {
     kind: "bulk",
     name,
     slices: 1,
-    find: async (_deps, after) => (after === FIRST ? { oldestDueAt: stage.world.now() - since, run } : null),
+    find: async (_deps, after) => (after === BEFORE_FIRST_DUE ? { oldestDueAt: stage.world.now() - since, run } : null),
   });
   const nothing = async () => ({ done: 1, failed: [], next: null });
 
@@ -219,14 +219,14 @@ describe("a late job that works in slices", () => {
       slices: 1,
       find: async (_deps, from) => {
         after.push(from);
-        const next = from === FIRST ? { at: 7, id: "row-9" } : null;
+        const next = from === BEFORE_FIRST_DUE ? { at: 7, id: "row-9" } : null;
         return { oldestDueAt: null, run: async () => ({ done: 9, failed: next ? failed : [], next }) };
       },
     };
     await startJobs(stage.deps, [bulk]);
     expect(await drain(bulk)).toBe(2);
     // The trigger has searched, and the message searches again.
-    expect(after).toEqual([FIRST, FIRST, { at: 7, id: "row-9" }]);
+    expect(after).toEqual([BEFORE_FIRST_DUE, BEFORE_FIRST_DUE, { at: 7, id: "row-9" }]);
     expect(log.mock.calls.map(([text]) => JSON.parse(text))).toMatchObject([{ job: "bulk", id: "row-1" }]);
     expect(await listed("bulk")).toMatchObject({ found: 19, done: 18, failed: 1, pending: 0 });
     expect(await raised()).toEqual([["job_failed", "bulk", "row-1: the row is broken"]]);
@@ -266,7 +266,7 @@ describe("a row that one invocation records in part", () => {
   it("may be a search that an operation has asked for, which ends no run of the job either", async () => {
     const rows = jobOf("rows", 1, 0);
     await startJobs(stage.deps, [rows]);
-    await runMessage(stage.deps, [rows], { kind: "find", job: "rows", after: FIRST, apart: true });
+    await runMessage(stage.deps, [rows], { kind: "find", job: "rows", after: BEFORE_FIRST_DUE, apart: true });
     // The rows that were found add one part to the job's run.
     expect(await listed("rows")).toMatchObject({ pending: 2, finished_at: null });
     await drain(rows);

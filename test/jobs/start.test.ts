@@ -1,13 +1,13 @@
 // Starting jobs (JOB-1, JOB-5, JOB-9, JOB-15): a job that finds nothing writes and sends nothing, and the work that a crash or a lost message leaves
 // is found again.
 import { beforeEach, describe, expect, it, vi } from "vitest";
-import { FIRST } from "../../src/core/due.ts";
+import { BEFORE_FIRST_DUE } from "../../src/core/due.ts";
 import { MINUTE_MS } from "../../src/core/limits.ts";
 import { Conflict } from "../../src/core/retry.ts";
 import { readBatch } from "../../src/db/batch.ts";
 import { jobs } from "../../src/db/tables/journal.ts";
-import type { BulkJob, EachJob, Ran } from "../../src/jobs/job.ts";
-import { beginLook, namesOf, noteTrigger, startJobs } from "../../src/jobs/start.ts";
+import type { BulkJob, EachJob, SliceResult } from "../../src/jobs/job.ts";
+import { beginLook, namesOf, recordTrigger, startJobs } from "../../src/jobs/start.ts";
 import { listJobs } from "../../src/jobs/store.ts";
 import { drain, jobOf, listed, raised, setJobStage, stage, stored } from "./support.ts";
 
@@ -86,7 +86,7 @@ describe("a job of slices", () => {
     const due = stage.world.now() - MINUTE_MS;
     const [idle, busy] = [slicesOf("idle", () => null), slicesOf("busy", () => due)];
     expect((await startMetered(idle, busy)).idle).toEqual(new Set(["idle"]));
-    expect(stage.sent).toEqual([{ kind: "run", job: "busy", after: FIRST }]);
+    expect(stage.sent).toEqual([{ kind: "run", job: "busy", after: BEFORE_FIRST_DUE }]);
     expect(await stored("busy")).toMatchObject({ pending: 1, oldestDueAt: due, finishedAt: null });
     await drain(idle, busy);
     expect(await stored("busy")).toMatchObject({ done: 1, pending: 0, finishedAt: expect.any(Number) });
@@ -170,7 +170,7 @@ describe("a job that the trigger records itself", () => {
 
 describe("a slice that the trigger runs itself", () => {
   /** A job with this many slices; the first has been due for `since`. */
-  const here = (slices: number, since = 0, run?: () => Promise<Ran>): BulkJob => ({
+  const here = (slices: number, since = 0, run?: () => Promise<SliceResult>): BulkJob => ({
     kind: "bulk",
     name: "here",
     here: true,
@@ -233,7 +233,7 @@ describe("the row of a trigger", () => {
     const look = beginLook(stage.deps, [NAME, ...namesOf(known)]);
     const started = await startJobs(stage.deps, known, look);
     stage.world.meter.reset();
-    await noteTrigger(stage.deps, NAME, [started], look);
+    await recordTrigger(stage.deps, NAME, [started], look);
     return stage.world.meter.reading.rowsWritten;
   }
 

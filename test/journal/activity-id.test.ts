@@ -2,7 +2,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { idPattern, newId } from "../../src/core/ids.ts";
-import { activityId, seqOfActivity } from "../../src/journal/activity-id.ts";
+import { parseActivitySeq, toActivityId } from "../../src/journal/activity-id.ts";
 import { runs } from "../support/scale.ts";
 
 const NOW = 1_795_234_800_000;
@@ -14,9 +14,9 @@ describe("the id of an activity entry", () => {
     const instants = fc.integer({ min: 0, max: 2 ** 47 });
     fc.assert(
       fc.property(fc.string(), seqs, instants, (platformId, seq, at) => {
-        const id = activityId(platformId, seq, at);
+        const id = toActivityId(platformId, seq, at);
         expect(id).toMatch(idPattern("act"));
-        expect(seqOfActivity(platformId, id)).toBe(seq);
+        expect(parseActivitySeq(platformId, id)).toBe(seq);
       }),
       runs(),
     );
@@ -24,10 +24,10 @@ describe("the id of an activity entry", () => {
 
   it("has the form of a UUIDv7 and sorts by its instant, then by its number", () => {
     const ids = [
-      activityId(platform, 9, NOW - 1),
-      activityId(platform, 1, NOW),
-      activityId(platform, 2, NOW),
-      activityId(platform, 300, NOW),
+      toActivityId(platform, 9, NOW - 1),
+      toActivityId(platform, 1, NOW),
+      toActivityId(platform, 2, NOW),
+      toActivityId(platform, 300, NOW),
     ];
     expect(ids.toSorted()).toEqual(ids);
     // Another kind of id has the same time at that instant.
@@ -35,13 +35,13 @@ describe("the id of an activity entry", () => {
   });
 
   it("is not an id of another platform's log", () => {
-    expect(seqOfActivity(newId("plt", NOW), activityId(platform, 7, NOW))).toBeNull();
+    expect(parseActivitySeq(newId("plt", NOW), toActivityId(platform, 7, NOW))).toBeNull();
   });
 
-  it.each(["", "act_1", newId("act", NOW), newId("evt", NOW), activityId(platform, 7, NOW).toLowerCase()])(
+  it.each(["", "act_1", newId("act", NOW), newId("evt", NOW), toActivityId(platform, 7, NOW).toLowerCase()])(
     "is not %s",
     (text) => {
-      expect(seqOfActivity(platform, text)).toBeNull();
+      expect(parseActivitySeq(platform, text)).toBeNull();
     },
   );
 });

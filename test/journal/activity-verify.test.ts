@@ -1,7 +1,7 @@
 // The verification of a log finds changes that were made to the table itself (EVT-15).
 import { describe, expect, it } from "vitest";
 import { signActivityHeads } from "../../src/jobs/sign-activity-heads.ts";
-import { activityId } from "../../src/journal/activity-id.ts";
+import { toActivityId } from "../../src/journal/activity-id.ts";
 import { FIRST_HASH } from "../../src/protocol/running-hash.ts";
 import { createWorld, type Json } from "../support/world.ts";
 import { LOG, logOf, readLog, rowsOf, tamper, verify, write } from "./activity-support.ts";
@@ -173,8 +173,8 @@ describe("the verification", () => {
       const { status, body } = await world.call("GET", `${LOG}/verify?${query}`);
       return [status, body.code, body.field_errors.map(({ field }: Json) => field)];
     };
-    const foreign = activityId(stranger.platformId, 1, world.now());
-    const later = activityId(world.platformId, 9, world.now());
+    const foreign = toActivityId(stranger.platformId, 1, world.now());
+    const later = toActivityId(world.platformId, 9, world.now());
     expect(await refused(`from=${foreign}`)).toEqual([422, "validation_failed", ["from"]]);
     expect(await refused(`from=act_1&to=${foreign}`)).toEqual([422, "validation_failed", ["from", "to"]]);
     expect(await refused(`from=${later}`)).toEqual([422, "validation_failed", ["from"]]);

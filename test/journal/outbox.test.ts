@@ -4,7 +4,7 @@ import { beforeEach, describe, expect, it, vi } from "vitest";
 import { commit } from "../../src/db/batch.ts";
 import { type EventRow, events, outbox } from "../../src/db/tables/journal.ts";
 import { recordEvent } from "../../src/journal/events.ts";
-import { handOnEvents, handOnSlice, type Subscriber } from "../../src/journal/outbox.ts";
+import { deliverNewEvents, deliverNextSlice, type Subscriber } from "../../src/journal/outbox.ts";
 import { madeUp } from "../support/openapi.ts";
 import { deliver, deliverAll } from "../support/queue.ts";
 import { createWorld, type World } from "../support/world.ts";
@@ -19,7 +19,7 @@ const collect: Subscriber = async (_deps, fresh) => {
 beforeEach(async () => {
   world = await createWorld();
   seen = [];
-  await handOnEvents(world.deps, []);
+  await deliverNewEvents(world.deps, []);
 });
 
 /** Records events as a change does. */
@@ -36,11 +36,11 @@ const numbers = () => seen.map(({ object }) => object["n"]);
 describe("delivery", () => {
   it("continues slice by slice to the end, in the order of the commits", async () => {
     for (let batch = 0; batch < 5; batch++) await record(50);
-    expect(await handOnEvents(world.deps, [collect])).toBe(250);
+    expect(await deliverNewEvents(world.deps, [collect])).toBe(250);
     const order = seen.map(({ seq }) => seq);
     expect(order).toEqual(order.toSorted((a, b) => a - b));
     expect(new Set(order).size).toBe(250);
-    expect(await handOnEvents(world.deps, [collect])).toBe(0);
+    expect(await deliverNewEvents(world.deps, [collect])).toBe(0);
   });
 
   it("delivers the same events again after a failure", async () => {
@@ -48,17 +48,20 @@ describe("delivery", () => {
     const breaks: Subscriber = async () => {
       throw new Error("the subscriber failed");
     };
-    await expect(handOnEvents(world.deps, [collect, breaks])).rejects.toThrow("the subscriber failed");
-    expect(await handOnEvents(world.deps, [collect])).toBe(3);
+    await expect(deliverNewEvents(world.deps, [collect, breaks])).rejects.toThrow("the subscriber failed");
+    expect(await deliverNewEvents(world.deps, [collect])).toBe(3);
     expect(numbers()).toEqual([0, 1, 2, 0, 1, 2]);
   });
 
   it("skips nothing when two runs overlap", async () => {
     await record(3);
-    const outcomes = await Promise.allSettled([handOnSlice(world.deps, [collect]), handOnSlice(world.deps, [collect])]);
+    const outcomes = await Promise.allSettled([
+      deliverNextSlice(world.deps, [collect]),
+      deliverNextSlice(world.deps, [collect]),
+    ]);
     expect(outcomes.some(({ status }) => status === "fulfilled")).toBe(true);
     expect(new Set(numbers())).toEqual(new Set([0, 1, 2]));
-    expect(await handOnEvents(world.deps, [collect])).toBe(0);
+    expect(await deliverNewEvents(world.deps, [collect])).toBe(0);
   });
 
   it("is done once for several messages of one batch, and none of them is retried", async () => {
@@ -66,7 +69,7 @@ describe("delivery", () => {
     const messages = Array.from({ length: 8 }, () => ({ kind: "hand_on_events" }));
     const outcome = await deliver(world, "agent-accountability-outbox", messages);
     expect(outcome).toEqual({ acknowledged: [0, 1, 2, 3, 4, 5, 6, 7], retried: [] });
-    expect(await handOnEvents(world.deps, [collect])).toBe(0);
+    expect(await deliverNewEvents(world.deps, [collect])).toBe(0);
   });
 });
 

@@ -1,7 +1,7 @@
 // Opening, listing and removing a provider's markets on a real chain (MKT-5 to MKT-13).
 import { eq } from "drizzle-orm";
 import { beforeAll, describe, expect, it } from "vitest";
-import { didHash } from "../../src/chain/hashes.ts";
+import { hashDid } from "../../src/chain/hashes.ts";
 import { HOUR_MS } from "../../src/core/limits.ts";
 import { agentMarkets } from "../../src/db/tables/agents.ts";
 import { escrows } from "../../src/db/tables/money.ts";
@@ -20,7 +20,7 @@ beforeAll(async () => {
 const open = (did: string, markets: readonly unknown[]) => openMarkets(world, did, markets);
 
 async function walletOnChain(did: string): Promise<string | null> {
-  const seen = await world.deps.chain.readProvider("base-sepolia", didHash(did));
+  const seen = await world.deps.chain.readProvider("base-sepolia", hashDid(did));
   return seen.ok ? seen.value.operationalWallet : null;
 }
 

@@ -4,7 +4,7 @@ import { eq } from "drizzle-orm";
 import { encodeEventTopics } from "viem/utils";
 import { beforeAll, describe, expect, it } from "vitest";
 import { settlementAbi } from "../../scripts/chain/abi.ts";
-import { didHash } from "../../src/chain/hashes.ts";
+import { hashDid } from "../../src/chain/hashes.ts";
 import { MINUTE_MS } from "../../src/core/limits.ts";
 import { agentMarkets } from "../../src/db/tables/agents.ts";
 import { events } from "../../src/db/tables/journal.ts";
@@ -56,7 +56,7 @@ const marketOf = async (did: string) =>
 
 async function stateOf({ did, sentBefore }: Stage): Promise<Json> {
   const { db, chain } = world.deps;
-  const read = await chain.readProvider(NETWORK, didHash(did));
+  const read = await chain.readProvider(NETWORK, hashDid(did));
   if (!read.ok) throw new Error("the chain does not answer");
   const [escrow] = await db.select().from(escrows).where(eq(escrows.did, did));
   const told = await db.select().from(events).where(eq(events.agentDid, did));
@@ -74,7 +74,7 @@ async function stateOf({ did, sentBefore }: Stage): Promise<Json> {
 /** The events of the calls that changed the provider's split in the contract. */
 async function callsOf(did: string): Promise<string[]> {
   const { settlement_contract: address } = chainOf(NETWORK);
-  const found = { address, fromBlock: "0x0", topics: [Object.keys(NAMES), didHash(did)] };
+  const found = { address, fromBlock: "0x0", topics: [Object.keys(NAMES), hashDid(did)] };
   const logs = await rpc<{ topics: string[] }[]>(NETWORK, "eth_getLogs", [found]);
   return logs.map(({ topics }) => NAMES[topics[0] ?? ""] ?? "");
 }

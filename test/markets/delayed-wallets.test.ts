@@ -5,7 +5,7 @@ import { encodeFunctionData } from "viem/utils";
 import { afterEach, beforeAll, describe, expect, it } from "vitest";
 import { authorityAbi, settlementAbi } from "../../scripts/chain/abi.ts";
 import { DELAYS } from "../../scripts/chain/roles.ts";
-import { didHash } from "../../src/chain/hashes.ts";
+import { hashDid } from "../../src/chain/hashes.ts";
 import type { ChainMessage } from "../../src/context.ts";
 import { WALLET_CHANGES_A_DAY } from "../../src/core/limits.ts";
 import { agentMarkets } from "../../src/db/tables/agents.ts";
@@ -112,7 +112,7 @@ async function minute(did: string): Promise<ChainMessage[]> {
 }
 
 const changeTo = (did: string, wallet: string): `0x${string}` => {
-  const args = [didHash(did), hex(chainOf(LAB).token), hex(A), hex(wallet)] as const;
+  const args = [hashDid(did), hex(chainOf(LAB).token), hex(A), hex(wallet)] as const;
   return encodeFunctionData({ abi: settlementAbi, functionName: "setOperationalWallet", args });
 };
 async function cancel(did: string): Promise<void> {
@@ -121,7 +121,7 @@ async function cancel(did: string): Promise<void> {
   await send(LAB, GUARDIAN, chainOf(LAB).authority, data);
 }
 async function confirmByPresent(did: string): Promise<void> {
-  const args = [didHash(did), hex(chainOf(LAB).token), hex(B)] as const;
+  const args = [hashDid(did), hex(chainOf(LAB).token), hex(B)] as const;
   const data = encodeFunctionData({ abi: settlementAbi, functionName: "moveOperationalWallet", args });
   await send(LAB, A, chainOf(LAB).settlement_contract, data);
 }

@@ -1,6 +1,6 @@
 // The public list of markets, which comes from the configuration (MKT-1 to MKT-3).
 import { beforeAll, describe, expect, it } from "vitest";
-import { marketsCovering, REGIONS } from "../../src/markets/jurisdictions.ts";
+import { findCoveringMarkets, REGIONS } from "../../src/markets/jurisdictions.ts";
 import { createWorld, type World } from "../support/world.ts";
 
 let world: World;
@@ -62,8 +62,8 @@ describe("the list of markets", () => {
 
 describe("the markets that cover a buyer", () => {
   it("are its country's market, then its region's, then the world's", () => {
-    expect(marketsCovering("DE", "USDC")).toEqual(["DE-USDC", "EU-USDC", "GLOBAL-USDC"]);
-    expect(marketsCovering("US", "USDC")).toEqual(["US-USDC", "GLOBAL-USDC"]);
+    expect(findCoveringMarkets("DE", "USDC")).toEqual(["DE-USDC", "EU-USDC", "GLOBAL-USDC"]);
+    expect(findCoveringMarkets("US", "USDC")).toEqual(["US-USDC", "GLOBAL-USDC"]);
   });
 
   it("the EU has 27 members, without Britain, Norway and Switzerland", () => {

@@ -1,7 +1,7 @@
 // A new edition of the contract is another address in the configuration (CHN-22, MKT-22): every provider is registered there by the service, its
 // markets wait until that is done, its escrow starts empty in another vault, and payments through the earlier edition can still be facilitated.
 import { beforeAll, beforeEach, describe, expect, inject, it } from "vitest";
-import { didHash } from "../../src/chain/hashes.ts";
+import { hashDid } from "../../src/chain/hashes.ts";
 import { moveEditions } from "../../src/markets/move-editions.ts";
 import { provisionMarkets } from "../../src/markets/provision.ts";
 import { asProvider } from "../facilitation/support.ts";
@@ -83,7 +83,7 @@ it("registers a provider with its wallet there; its markets wait meanwhile and a
   expect(market).toMatchObject({ status: "ACTIVE", operational_wallet: account(8).toLowerCase() });
   expect(market?.["reason"]).toBeUndefined();
   expect(market?.["escrow_wallet"]).not.toBe(earlier);
-  const onChain = await upgraded.deps.chain.readProvider(LAB, didHash(did));
+  const onChain = await upgraded.deps.chain.readProvider(LAB, hashDid(did));
   expect(onChain).toMatchObject({
     value: { registered: true, vault: market?.["escrow_wallet"], threshold: 15_000_000n },
   });

@@ -5,7 +5,7 @@ import { encodeFunctionData } from "viem/utils";
 import { describe, expect, it } from "vitest";
 import { authorityAbi } from "../../scripts/chain/abi.ts";
 import { ROLES } from "../../scripts/chain/roles.ts";
-import { didHash } from "../../src/chain/hashes.ts";
+import { hashDid } from "../../src/chain/hashes.ts";
 import { MINUTE_MS } from "../../src/core/limits.ts";
 import { openDatabase } from "../../src/db/batch.ts";
 import { chainOperations } from "../../src/db/tables/chain.ts";
@@ -248,7 +248,7 @@ describe("a threshold", () => {
   const want = (did: string, threshold: number) =>
     world.deps.db.update(escrows).set({ threshold }).where(eq(escrows.did, did));
   const onChain = async (did: string) => {
-    const read = await world.deps.chain.readProvider(LAB, didHash(did));
+    const read = await world.deps.chain.readProvider(LAB, hashDid(did));
     if (!read.ok) throw new Error("the chain does not answer");
     return Number(read.value.threshold);
   };

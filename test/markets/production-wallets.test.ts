@@ -1,6 +1,6 @@
 // A sandbox key never changes production's wallet, even when production has no market left (MKT-9): the vault still exists.
 import { expect, it } from "vitest";
-import { didHash } from "../../src/chain/hashes.ts";
+import { hashDid } from "../../src/chain/hashes.ts";
 import { account } from "../support/chain.ts";
 import { createWorld, expectStatus } from "../support/world.ts";
 import { market, marketsPath, openMarkets } from "./support.ts";
@@ -10,7 +10,7 @@ it("a sandbox key cannot change production's wallet after its last market was re
   const { did } = await world.agent("PROVIDER");
   const path = marketsPath(did);
   const walletOnChain = async () => {
-    const seen = await world.deps.chain.readProvider("base-sepolia", didHash(did));
+    const seen = await world.deps.chain.readProvider("base-sepolia", hashDid(did));
     return seen.ok ? seen.value.operationalWallet : null;
   };
   const openLive = (wallet: string) =>

@@ -1,7 +1,7 @@
 // Requests for a provider's markets, and the world for test files that use a lab's chain.
 import { afterEach, beforeAll } from "vitest";
 import type { ChainGateway } from "../../src/chain/gateway.ts";
-import { didHash } from "../../src/chain/hashes.ts";
+import { hashDid } from "../../src/chain/hashes.ts";
 import type { ChainMessage, Deps } from "../../src/context.ts";
 import { MINUTE_MS } from "../../src/core/limits.ts";
 import type { ActivityAction } from "../../src/core/vocabulary.ts";
@@ -82,7 +82,7 @@ export async function refusedWallet({ meter }: World, network = "base-sepolia"):
 
 /** The operational wallet that the contract has. */
 export async function walletHeldFor(world: World, did: string, network = "base-sepolia"): Promise<string | null> {
-  const read = await world.deps.chain.readProvider(network, didHash(did));
+  const read = await world.deps.chain.readProvider(network, hashDid(did));
   if (!read.ok) throw new Error("the chain does not answer");
   return read.value.operationalWallet;
 }

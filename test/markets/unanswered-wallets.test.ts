@@ -3,7 +3,7 @@
 import { eq } from "drizzle-orm";
 import { describe, expect, it } from "vitest";
 import { createChainGateway } from "../../src/chain/evm.ts";
-import { didHash } from "../../src/chain/hashes.ts";
+import { hashDid } from "../../src/chain/hashes.ts";
 import { createRpc } from "../../src/chain/rpc.ts";
 import { escrows } from "../../src/db/tables/money.ts";
 import { spoil } from "../support/chain.ts";
@@ -55,7 +55,7 @@ async function vaultOfElder(): Promise<string> {
 const ask = (did: string, operational_wallet: string, by = world) =>
   openMarkets(by, did, [market({ network: LAB, operational_wallet })]);
 const registered = async (did: string) => {
-  const read = await world.deps.chain.readProvider(LAB, didHash(did));
+  const read = await world.deps.chain.readProvider(LAB, hashDid(did));
   if (!read.ok) throw new Error("the chain does not answer");
   return read.value.operationalWallet;
 };

@@ -1,7 +1,7 @@
 // No escrow's vault may be a wallet (MKT-24): the provider's own before it exists, and any other by its code, in every edition. Nodes that fail or
 // lie are in unanswered-wallets.test.ts.
 import { beforeAll, describe, expect, inject, it } from "vitest";
-import { didHash } from "../../src/chain/hashes.ts";
+import { hashDid } from "../../src/chain/hashes.ts";
 import { faultsOf } from "../agents/support.ts";
 import {
   account,
@@ -63,7 +63,7 @@ async function refused(act: () => Promise<Reply>, fields: readonly string[] = [F
 }
 
 const holds = async (did: string, network = "base-sepolia") => {
-  const read = await world.deps.chain.readProvider(network, didHash(did));
+  const read = await world.deps.chain.readProvider(network, hashDid(did));
   return read.ok && read.value.registered;
 };
 

@@ -4,16 +4,16 @@ import { createExecutionContext, createMessageBatch, getQueueResult } from "clou
 import { isNull } from "drizzle-orm";
 import { describe, expect, it } from "vitest";
 import type { ChainGateway } from "../../src/chain/gateway.ts";
-import { didHash } from "../../src/chain/hashes.ts";
-import { networkNamed } from "../../src/chain/networks.ts";
+import { hashDid } from "../../src/chain/hashes.ts";
+import { requireNetwork } from "../../src/chain/networks.ts";
 import { driveAct } from "../../src/chain/vault-acts.ts";
 import type { Deps } from "../../src/context.ts";
 import { MINUTE_MS } from "../../src/core/limits.ts";
 import { alerts } from "../../src/db/tables/journal.ts";
 import { provisionMarkets } from "../../src/markets/provision.ts";
 import { tendArbiters, tendSigners } from "../../src/markets/tend-signers.ts";
-import { signerOn, tendSigner } from "../../src/objects/signers.ts";
-import { type Message, workMessages } from "../../src/queue.ts";
+import { createSigner, tendSigner } from "../../src/objects/signers.ts";
+import { type Message, runMessagesWith } from "../../src/queue.ts";
 import { JOB_CONSEQUENCES, MESSAGE_CONSEQUENCES, OPERATION_CONSEQUENCES } from "../consequences/table.ts";
 import type { Consequence } from "../consequences/words.ts";
 import { account, spoil } from "../support/chain.ts";
@@ -87,10 +87,10 @@ describe("a registration that waits writes exactly its row:", () => {
     const { did } = await world.agent("PROVIDER");
     expectStatus(await open(did), 200);
     await world.deps.db.update(alerts).set({ acknowledgedAt: world.now() });
-    const network = networkNamed(world.deps.config.networks, LAB);
-    const act = { kind: "reserve", providerDidHash: didHash(did), reserve: 5n } as const;
+    const network = requireNetwork(world.deps.config.networks, LAB);
+    const act = { kind: "reserve", providerDidHash: hashDid(did), reserve: 5n } as const;
     const drive = ({ deps: { chain } }: World) =>
-      driveAct({ chain, signer: signerOn(env, "arbiter", LAB) }, network, act, null, later());
+      driveAct({ chain, signer: createSigner(env, "arbiter", LAB) }, network, act, null, later());
     const before = await lab("eth_getTransactionCount", REGISTRAR, "latest");
     await lab("evm_setAutomine", false);
     expect(await drive(impatient(world))).toMatchObject({ state: "waiting", reason: "mining" });
@@ -163,7 +163,7 @@ describe("a network that stands still", () => {
     const messages = bodies.map((body, at) => ({ id: String(at), timestamp: new Date(), attempts: 1, body }));
     const batch = createMessageBatch<Message>("chain", messages as never);
     world.meter.reset();
-    await world.serve(() => workMessages(skipWaits(world), batch));
+    await world.serve(() => runMessagesWith(skipWaits(world), batch));
     expect((await getQueueResult(batch, createExecutionContext())).explicitAcks).toHaveLength(19);
     // Six messages are read, wait and are recorded; the others are not even read.
     expect(world.meter.reading.trips).toBeLessThan(6 * 2 + 6);
@@ -178,7 +178,7 @@ describe("a network that stands still", () => {
 
 describe("the signer of a network", () => {
   it("skips work whose caller no longer waits", async () => {
-    const signer = signerOn(env, "registrar", LAB);
+    const signer = createSigner(env, "registrar", LAB);
     const call = { network: LAB, to: account(1), data: "0x" };
     const before = await keptHashes(LAB);
     expect(await signer.submit("late", call, "instead", Date.now() - 1)).toMatchObject({

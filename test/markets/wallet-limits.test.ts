@@ -1,6 +1,6 @@
 // Addresses that cannot be wallets are refused before the chain is asked, and an agent may change its wallets ten times a day (MKT-24).
 import { beforeAll, describe, expect, inject, it } from "vitest";
-import { mayAsk } from "../../src/markets/wallet-asks.ts";
+import { mayChangeWallet } from "../../src/markets/wallet-asks.ts";
 import { faultsOf } from "../agents/support.ts";
 import { account, chainOf, networksWith, vaultOf } from "../support/chain.ts";
 import { withSilentChain } from "../support/variants.ts";
@@ -109,7 +109,9 @@ describe("changes of wallets", () => {
   it("leave none to the service, which restores wallets changed from outside, once there were ten", () => {
     const now = world.now();
     const asks = (count: number) => ({ walletAsks: Array.from({ length: count }, () => now - 24 * HOUR + 1) });
-    expect([mayAsk(asks(9), now), mayAsk(asks(10), now), mayAsk(asks(10), now + 1)]).toEqual([true, false, true]);
+    expect([mayChangeWallet(asks(9), now), mayChangeWallet(asks(10), now), mayChangeWallet(asks(10), now + 1)]).toEqual(
+      [true, false, true],
+    );
   });
 
   it("are counted by the service's own clock in a sandbox whose clock was moved", async () => {

@@ -3,9 +3,9 @@
 import { encodeFunctionData } from "viem/utils";
 import { afterEach, describe, expect, it } from "vitest";
 import { tokenAbi } from "../../scripts/chain/abi.ts";
-import { addressOf } from "../../src/chain/sign.ts";
+import { deriveAddress } from "../../src/chain/sign.ts";
 import { SECOND_MS } from "../../src/core/limits.ts";
-import { signerOn } from "../../src/objects/signers.ts";
+import { createSigner } from "../../src/objects/signers.ts";
 import { account, chainOf, spoil } from "../support/chain.ts";
 import { REGISTRAR, RICH } from "../support/lab.ts";
 import { ageSent, insteadOfPauses, keptHashes, replaceKey } from "../support/signer.ts";
@@ -248,7 +248,7 @@ describe("an empty gas account", () => {
 
 describe("a key that replaces another", () => {
   const NEW_KEY = `0x${"5b".repeat(32)}`;
-  const address = addressOf(NEW_KEY);
+  const address = deriveAddress(NEW_KEY);
   /** A call that any account may make. */
   const approval = (purpose: string): Asked => {
     const { settlement_contract: spender, token: to } = chainOf(LAB);
@@ -288,7 +288,7 @@ describe("a key that replaces another", () => {
 
 describe("a network that is not configured", () => {
   it("is reported as an error and throws nothing", async () => {
-    const elsewhere = signerOn(env, "registrar", "elsewhere");
+    const elsewhere = createSigner(env, "registrar", "elsewhere");
     const { key, call } = registration();
     expect(await elsewhere.submit(key, call, "instead", soon())).toMatchObject({
       ok: false,

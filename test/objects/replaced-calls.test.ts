@@ -3,7 +3,7 @@
 import { encodeFunctionData } from "viem/utils";
 import { describe, expect, it } from "vitest";
 import { settlementAbi } from "../../scripts/chain/abi.ts";
-import { didHash } from "../../src/chain/hashes.ts";
+import { hashDid } from "../../src/chain/hashes.ts";
 import { MINUTE_MS } from "../../src/core/limits.ts";
 import { tendSigner } from "../../src/objects/signers.ts";
 import { account, asRole, chainOf, spoil } from "../support/chain.ts";
@@ -99,7 +99,7 @@ describe("another call for a purpose whose first call waits", () => {
     const key = asked.key;
     const { token } = chainOf(LAB);
     const threshold = (units: bigint): Asked => {
-      const args = [didHash(didOf(key)), token as `0x${string}`, units] as const;
+      const args = [hashDid(didOf(key)), token as `0x${string}`, units] as const;
       const data = encodeFunctionData({ abi: settlementAbi, functionName: "setThreshold", args });
       return { key, call: { network: LAB, ...asRole(LAB, data) } };
     };

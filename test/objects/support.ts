@@ -3,9 +3,9 @@ import { encodeFunctionData } from "viem/utils";
 import { afterEach, beforeEach, expect } from "vitest";
 import { settlementAbi } from "../../scripts/chain/abi.ts";
 import type { ChainCall, Submission } from "../../src/chain/gateway.ts";
-import { didHash } from "../../src/chain/hashes.ts";
+import { hashDid } from "../../src/chain/hashes.ts";
 import { MINUTE_MS } from "../../src/core/limits.ts";
-import { signerOn, tendSigner } from "../../src/objects/signers.ts";
+import { createSigner, tendSigner } from "../../src/objects/signers.ts";
 import type { SignerStanding } from "../../src/objects/transactions.ts";
 import { account, asRole, chainOf, spoil } from "../support/chain.ts";
 import { labOf, REGISTRAR, restoreLab } from "../support/lab.ts";
@@ -22,7 +22,7 @@ export const outcome = (value: Submission) => ({ ok: true, value });
 /** Returns the signer on a lab. Its node makes no faults when a test begins, and nothing waits after the test. */
 export function useSigner(network: string) {
   const { lab, mine } = labOf(network);
-  const signer = signerOn(env, "registrar", network);
+  const signer = createSigner(env, "registrar", network);
   const submit = ({ key, call }: Asked) => signer.submit(key, call, "instead", soon());
   async function submitted(asked: Asked): Promise<string> {
     const result = await submit(asked);
@@ -59,7 +59,7 @@ function readingsOf(network: string) {
 /** Returns a registration that was not submitted yet, unless `did` is given. */
 function registrationOn(network: string, did: string, wallet: string): Asked {
   const { token } = chainOf(network);
-  const args = [didHash(did), token as `0x${string}`, wallet as `0x${string}`, 15_000_000n] as const;
+  const args = [hashDid(did), token as `0x${string}`, wallet as `0x${string}`, 15_000_000n] as const;
   const data = encodeFunctionData({ abi: settlementAbi, functionName: "registerProvider", args });
   return { key: `provider_split:${did}`, call: { network, ...asRole(network, data) } };
 }

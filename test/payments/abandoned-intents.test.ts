@@ -1,7 +1,7 @@
 // An unpaid intent ends at its expiry, before any job records it (PAY-11, PAY-13).
 import { eq } from "drizzle-orm";
 import { describe, expect, it, vi } from "vitest";
-import { FIRST } from "../../src/core/due.ts";
+import { BEFORE_FIRST_DUE } from "../../src/core/due.ts";
 import { events } from "../../src/db/tables/journal.ts";
 import { paymentIntents } from "../../src/db/tables/money.ts";
 import { abandonIntents, findAbandoned } from "../../src/payments/abandon.ts";
@@ -116,7 +116,7 @@ describe("an unpaid intent", () => {
     await spenders({} as string[]);
     await follow(world);
     world.offset += 331_000;
-    const ran = await (await findAbandoned(world.deps, FIRST, 2))?.run();
+    const ran = await (await findAbandoned(world.deps, BEFORE_FIRST_DUE, 2))?.run();
     expect(ran).toMatchObject({ done: 1, failed: [{ id: first, thrown: expect.any(Error) }] });
     expect(await world.run(abandonIntents)).toBe(3);
     expect(log.mock.calls.map(([text]) => JSON.parse(text))).toMatchObject([{ job: "abandon_intents", id: first }]);
@@ -128,5 +128,6 @@ describe("an unpaid intent", () => {
     log.mockRestore();
   });
 
-  const sweep = async (slice = 100) => (await (await findAbandoned(world.deps, FIRST, slice))?.run())?.done ?? 0;
+  const sweep = async (slice = 100) =>
+    (await (await findAbandoned(world.deps, BEFORE_FIRST_DUE, slice))?.run())?.done ?? 0;
 });

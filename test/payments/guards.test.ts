@@ -6,8 +6,8 @@ import { BASE_UNITS_MAX } from "../../src/core/money.ts";
 import { Conflict } from "../../src/core/retry.ts";
 import { commit, readBatch } from "../../src/db/batch.ts";
 import { principals } from "../../src/db/tables/principals.ts";
-import { holdStatements } from "../../src/payments/hold-store.ts";
-import { UNPAID } from "../../src/payments/open.ts";
+import { holdAmount } from "../../src/payments/hold-store.ts";
+import { UNPAID_COLUMNS } from "../../src/payments/open.ts";
 import { findSpenders } from "../../src/payments/spend-store.ts";
 import { type Agent, createWorld, type World } from "../support/world.ts";
 import { buyer, dailyLimit, orderOf, seller, setAgent, setEscrow, setSpend, spendState } from "./support.ts";
@@ -52,7 +52,7 @@ async function openAcross(consumer: Agent, between: () => Promise<unknown>): Pro
     intentHash: "",
     terms: "",
     payer: null,
-    ...UNPAID,
+    ...UNPAID_COLUMNS,
     operationalWallet: "",
     status: "OPEN" as const,
     spenders: spenders.map(({ agent }) => agent.did),
@@ -61,7 +61,7 @@ async function openAcross(consumer: Agent, between: () => Promise<unknown>): Pro
   };
   await between();
   const sellers = [provider.did, ...(sponsor ? [sponsor.did] : [])].map((did) => ({ did, version: 1, now }));
-  await commit(db, holdStatements(db, intent, spenders, sellers, 6, { now, ahead: 0 }));
+  await commit(db, holdAmount(db, intent, spenders, sellers, 6, { now, ahead: 0 }));
 }
 
 describe("between the two trips", () => {

@@ -1,7 +1,7 @@
 // Opening a payment intent, its market, and reading it (PAY-1, PAY-2, PAY-17, MKT-3, MKT-4).
 import { eq } from "drizzle-orm";
 import { beforeAll, describe, expect, it } from "vitest";
-import { didHash, intentHash } from "../../src/chain/hashes.ts";
+import { hashDid, hashIntent } from "../../src/chain/hashes.ts";
 import { paymentIntents } from "../../src/db/tables/money.ts";
 import { type Agent, createWorld, type World } from "../support/world.ts";
 import { buyer, dailyLimit, grantMarket, orderOf, seller, spendState, WALLET } from "./support.ts";
@@ -36,9 +36,9 @@ describe("opening an intent", () => {
       provider_did: provider.did,
       consumer_did: consumer.did,
       operational_wallet: WALLET,
-      provider_did_hash: didHash(provider.did),
-      consumer_did_hash: didHash(consumer.did),
-      intent_hash: intentHash(reply.body.intent_id),
+      provider_did_hash: hashDid(provider.did),
+      consumer_did_hash: hashDid(consumer.did),
+      intent_hash: hashIntent(reply.body.intent_id),
       settlement_key: expect.stringMatching(/^0x[0-9a-f]{64}$/),
       expires_at: expect.any(String),
       payment: null,

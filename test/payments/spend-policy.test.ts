@@ -2,7 +2,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { BASE_UNITS_MAX, floorAmount } from "../../src/core/money.ts";
-import { type Counterparty, judgePolicy, type Spender, spentInWindow } from "../../src/payments/spend-policy.ts";
+import { type Counterparty, judgePolicy, type Spender, sumWindow } from "../../src/payments/spend-policy.ts";
 import { runs } from "../support/scale.ts";
 
 const nothing = { settled: 0, settledBefore: 0, open: 0, expired: 0 };
@@ -23,7 +23,7 @@ const judge = (spenders: Spender[], units: number, counterparty: Counterparty = 
 
 describe("the amount spent in a window", () => {
   it("is the amount settled since the window began plus the holds that have not ended", () => {
-    expect(spentInWindow({ settled: 100, settledBefore: 60, open: 30, expired: 10 })).toBe(60);
+    expect(sumWindow({ settled: 100, settledBefore: 60, open: 30, expired: 10 })).toBe(60);
   });
 
   it("equals the sum over the history, for any history and any window", () => {
@@ -41,7 +41,7 @@ describe("the amount spent in a window", () => {
         const settledBefore = known.filter((row) => row.at <= now - window).at(-1)?.total ?? 0;
         const settled = known.at(-1)?.total ?? 0;
         const summed = known.filter((row) => row.at > now - window).reduce((sum, row) => sum + row.amount, 0);
-        expect(spentInWindow({ settled, settledBefore, open: 0, expired: 0 })).toBe(summed);
+        expect(sumWindow({ settled, settledBefore, open: 0, expired: 0 })).toBe(summed);
       }),
       runs(),
     );

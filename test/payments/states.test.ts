@@ -3,13 +3,13 @@ import { describe, expect, it } from "vitest";
 import { tryMove } from "../../src/core/machine.ts";
 import { INTENT_STATUSES, type IntentStatus } from "../../src/core/vocabulary.ts";
 import {
-  effectiveIntentStatus,
   INTENT_TRIGGERS,
   type IntentTrigger,
   intentMachine,
   isInTime,
   judgeSettlement,
-  LATE_MS,
+  LATE_FACILITATION_MS,
+  toEffectiveIntentStatus,
 } from "../../src/intents/states.ts";
 
 const EXPECTED: Record<IntentStatus, Record<IntentTrigger, string>> = {
@@ -61,12 +61,12 @@ describe("the intent's machine", () => {
 describe("the status at an instant", () => {
   it("an OPEN intent is ABANDONED from its expiry on, and OPEN a millisecond before", () => {
     const intent = { status: "OPEN" as const, expiresAt: 1_000 };
-    expect(effectiveIntentStatus(intent, 999)).toBe("OPEN");
-    expect(effectiveIntentStatus(intent, 1_000)).toBe("ABANDONED");
+    expect(toEffectiveIntentStatus(intent, 999)).toBe("OPEN");
+    expect(toEffectiveIntentStatus(intent, 1_000)).toBe("ABANDONED");
   });
 
   it("a SETTLED intent stays SETTLED after its expiry", () => {
-    expect(effectiveIntentStatus({ status: "SETTLED", expiresAt: 1_000 }, 5_000)).toBe("SETTLED");
+    expect(toEffectiveIntentStatus({ status: "SETTLED", expiresAt: 1_000 }, 5_000)).toBe("SETTLED");
   });
 });
 
@@ -83,8 +83,10 @@ describe("whether a payment settles the intent", () => {
   for (const status of ["OPEN", "ABANDONED"] as const) {
     it(`a payment mined within 30 seconds after the end settles for 24 hours after it (stored as ${status})`, () => {
       expect(codeOf(judgeSettlement({ status, ...times }, LAST, expiresAt))).toBe("SETTLED");
-      expect(codeOf(judgeSettlement({ status, ...times }, LAST, expiresAt + LATE_MS - 1))).toBe("SETTLED");
-      expect(codeOf(judgeSettlement({ status, ...times }, LAST, expiresAt + LATE_MS))).toBe("intent_expired");
+      expect(codeOf(judgeSettlement({ status, ...times }, LAST, expiresAt + LATE_FACILITATION_MS - 1))).toBe("SETTLED");
+      expect(codeOf(judgeSettlement({ status, ...times }, LAST, expiresAt + LATE_FACILITATION_MS))).toBe(
+        "intent_expired",
+      );
     });
 
     it(`a payment mined later is refused (stored as ${status})`, () => {

@@ -7,9 +7,9 @@ import { commit, readBatch } from "../../src/db/batch.ts";
 import { agentMarkets, agents } from "../../src/db/tables/agents.ts";
 import { escrows, type IntentRow, paymentIntents } from "../../src/db/tables/money.ts";
 import { spendHolds, spendLedger, spendSums } from "../../src/db/tables/spending.ts";
-import { movedStates } from "../../src/escrow/store.ts";
+import { toMovedStates } from "../../src/escrow/store.ts";
 import { findIntent, settleIntent } from "../../src/intents/store.ts";
-import { spendStatements } from "../../src/payments/hold-store.ts";
+import { turnHoldsIntoSpending } from "../../src/payments/hold-store.ts";
 import { type Agent, createWorld, type Reply, type World } from "../support/world.ts";
 
 export const WALLET = "0x00000000000000000000000000000000000000aa";
@@ -115,7 +115,7 @@ export async function setEscrow(
     db.insert(escrows).values(values).onConflictDoUpdate({ target, set: { state } }),
     db
       .update(agents)
-      .set(movedStates([{ network, state }]))
+      .set(toMovedStates([{ network, state }]))
       .where(eq(agents.did, did)),
   ]);
 }
@@ -154,7 +154,7 @@ export const intentOf = async (world: World, intentId: string): Promise<IntentRo
 /** The statements that settle an intent, without their facilitation. */
 export const settlementOf = ({ deps: { db } }: World, intent: IntentRow, now: number) => [
   ...settleIntent(db, intent, { transactionId: intent.intentId.replace("pin_", "fac_"), taskId: null }),
-  ...spendStatements(db, intent, now),
+  ...turnHoldsIntoSpending(db, intent, now),
 ];
 
 export const settle = async (world: World, intentId: string, now = world.now()): Promise<void> =>

@@ -4,7 +4,7 @@ import { beforeEach, describe, expect, it } from "vitest";
 import { toIso } from "../../src/core/clock.ts";
 import { HOUR_MS } from "../../src/core/limits.ts";
 import { PRINCIPAL_STATUSES, type PrincipalStatus } from "../../src/core/vocabulary.ts";
-import { SCANNED } from "../../src/db/pages.ts";
+import { SCAN_LIMIT } from "../../src/db/pages.ts";
 import { endAttestations } from "../../src/standing/expire.ts";
 import { withDeps } from "../support/variants.ts";
 import { createWorld, env, expectStatus, type Json, type World } from "../support/world.ts";
@@ -215,7 +215,7 @@ describe("a list by status and another filter", () => {
       `insert into principals (${columns.join(", ")}) select ${columns.map((name) => vary[name] ?? `p.${name}`).join(", ")}
        from principals p, json_each(?) n where p.principal_id = ?`,
     )
-      .bind(JSON.stringify(Array.from({ length: SCANNED + 50 }, (_, i) => i)), model)
+      .bind(JSON.stringify(Array.from({ length: SCAN_LIMIT + 50 }, (_, i) => i)), model)
       .run();
     for (const [query, expected] of [
       ["status=ACTIVE&customer_id=none", last],
@@ -224,7 +224,7 @@ describe("a list by status and another filter", () => {
       world.meter.reset();
       const first = await list(query);
       expect([first.data, first.has_more]).toEqual([[], true]);
-      expect(world.meter.reading.rowsRead).toBeLessThan(2 * SCANNED + 10);
+      expect(world.meter.reading.rowsRead).toBeLessThan(2 * SCAN_LIMIT + 10);
       expect(await walk(query)).toEqual([expected]);
     }
     // A page that is full earlier reads no more than its rows.

@@ -1,7 +1,7 @@
 // The instants at which the end of an attestation is announced (PRN-26).
 import { describe, expect, it } from "vitest";
 import { DAY_MS, HOUR_MS } from "../../src/core/limits.ts";
-import { firstNoticeAt, nextNoticeAt, noticeDue, renewedNoticeAt } from "../../src/principals/notices.ts";
+import { dueNoticeDays, firstNoticeAt, nextNoticeAt, renewedNoticeAt } from "../../src/principals/notices.ts";
 
 describe("the instant of a notice", () => {
   const END = 1_000 * DAY_MS;
@@ -31,7 +31,7 @@ describe("the instant of a notice", () => {
     [END, null, null],
     [END + DAY_MS, null, null],
   ])("at %d: the notice of %s days is due, and the next one at %s", (now, days, next) => {
-    expect([noticeDue(END, now), nextNoticeAt(END, now)]).toEqual([days, next]);
+    expect([dueNoticeDays(END, now), nextNoticeAt(END, now)]).toEqual([days, next]);
   });
 
   it.each([

@@ -2,7 +2,7 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import { DAY_MS } from "../../src/core/limits.ts";
 import { SUBSCRIBERS } from "../../src/cron.ts";
-import { handOnSlice } from "../../src/journal/outbox.ts";
+import { deliverNextSlice } from "../../src/journal/outbox.ts";
 import { readAgent } from "../agents/support.ts";
 import { confirm, facilitated, pairOf } from "../facilitation/support.ts";
 import { buyer, dailyLimit, openIntent } from "../payments/support.ts";
@@ -129,7 +129,7 @@ describe("a promotion", () => {
     expect(await counts()).toEqual([0, 1]);
     await promoted(world, provider.did, { principal_id: principalId });
     // The event may be delivered several times.
-    const delivery = () => handOnSlice(world.deps, SUBSCRIBERS);
+    const delivery = () => deliverNextSlice(world.deps, SUBSCRIBERS);
     await Promise.allSettled([delivery(), delivery(), delivery()]);
     await handOn(world);
     expect(await counts()).toEqual([1, 0]);

@@ -1,9 +1,9 @@
 // Helpers for agents on their way to production.
 import { encodeFunctionData } from "viem/utils";
 import { settlementAbi, tokenAbi } from "../../scripts/chain/abi.ts";
-import { didHash } from "../../src/chain/hashes.ts";
+import { hashDid } from "../../src/chain/hashes.ts";
 import { SUBSCRIBERS } from "../../src/cron.ts";
-import { handOnEvents } from "../../src/journal/outbox.ts";
+import { deliverNewEvents } from "../../src/journal/outbox.ts";
 import { market, marketsPath } from "../markets/support.ts";
 import { account, chainOf, mintAbi, send } from "../support/chain.ts";
 import { type Agent, env, expectStatus, type Json, type Reply, type World } from "../support/world.ts";
@@ -22,7 +22,7 @@ export const promoted = async (world: World, did: string, body: Json = {}): Prom
   expectStatus(await promote(world, did, body), 200);
 
 /** Delivers events, as the queue does besides the calls. */
-export const handOn = (world: World): Promise<unknown> => world.serve(() => handOnEvents(world.deps, SUBSCRIBERS));
+export const handOn = (world: World): Promise<unknown> => world.serve(() => deliverNewEvents(world.deps, SUBSCRIBERS));
 
 export const outcome = ({ status, body }: Reply): [number, string] => [status, body?.code];
 
@@ -55,7 +55,7 @@ export async function deposit(did: string, units: number, network = "base-sepoli
   await send(network, from, token, call({ abi: mintAbi, functionName: "mint", args: [from, amount] }));
   const allowance = 2n ** 256n - 1n;
   await send(network, from, token, call({ abi: tokenAbi, functionName: "approve", args: [contract, allowance] }));
-  const args = [didHash(did), asset, amount] as const;
+  const args = [hashDid(did), asset, amount] as const;
   await send(network, from, contract, call({ abi: settlementAbi, functionName: "depositEscrow", args }));
 }
 

@@ -6,8 +6,8 @@ import { type Abi, encodeFunctionData, type Hex, hashTypedData, keccak256, recov
 import { type PrivateKeyAccount, privateKeyToAccount } from "viem/accounts";
 import { describe, expect, test } from "vitest";
 import { settlementAbi } from "../../scripts/chain/abi.ts";
-import { receiptOf } from "../../scripts/chain/client.ts";
-import { checksummed, keccak256 as ownKeccak256 } from "../../src/protocol/keccak.ts";
+import { awaitReceipt } from "../../scripts/chain/client.ts";
+import { keccak256 as ownKeccak256, toChecksumAddress } from "../../src/protocol/keccak.ts";
 import { authorizationNonce, type PayableIntent } from "../../src/protocol/payment.ts";
 import { CONSUMER, eventsOf, INTENT, PROVIDER, UNIT, useWorld, type World } from "../chain/support.ts";
 import { make, PAYER, stated, terms, VECTORS } from "./payment-vectors.ts";
@@ -28,13 +28,13 @@ test("an address is accepted in one case or with its checksum", () => {
   const { address } = PAYER;
   const digits = address.slice(2);
   for (const text of [address, address.toLowerCase(), `0x${digits.toUpperCase()}`]) {
-    expect(checksummed(text)).toBe(address);
+    expect(toChecksumAddress(text)).toBe(address);
   }
   const swapped = [...digits].map((digit) =>
     digit === digit.toLowerCase() ? digit.toUpperCase() : digit.toLowerCase(),
   );
   for (const text of [`0x${swapped.join("")}`, digits, `0X${digits}`, `${address}0`]) {
-    expect(checksummed(text)).toBeUndefined();
+    expect(toChecksumAddress(text)).toBeUndefined();
   }
 });
 
@@ -119,7 +119,7 @@ test("the printed code pays an intent by authorization, and the submitter cannot
     method: "eth_sendTransaction",
     params: [{ from: world.people.stranger.address, to, data }],
   });
-  const receipt = await receiptOf(client, hash as Hex);
+  const receipt = await awaitReceipt(client, hash as Hex);
   expect(eventsOf(receipt)).toMatchObject([
     { eventName: "Settled", args: { payer: consumer.address, gross: 10n * UNIT } },
     { eventName: "SettlementRecorded", args: { refundTo: other.address } },

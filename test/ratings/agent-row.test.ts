@@ -6,8 +6,8 @@ import { DAY_MS } from "../../src/core/limits.ts";
 import { openDatabase } from "../../src/db/batch.ts";
 import type { CounterpartyRow } from "../../src/db/tables/agents.ts";
 import { DEFAULT_PARAMETERS, type RatingMethod, ratingMethod } from "../../src/ratings/method.ts";
-import { contributionOf, liveRating, type Signal, type Sums } from "../../src/ratings/rating.ts";
-import { addSignal, ratingAt } from "../../src/ratings/signals.ts";
+import { computeRating, type Signal, type Sums, toContribution } from "../../src/ratings/rating.ts";
+import { addSignal, ratingFromRow } from "../../src/ratings/signals.ts";
 import type { RatedAgent } from "../../src/ratings/store.ts";
 import { confirm, facilitated, stateOf } from "../facilitation/support.ts";
 import { strayAgents } from "../support/agent-rows.ts";
@@ -53,8 +53,8 @@ function play(steps: readonly Step[]): Played {
 }
 
 function moved(sums: Sums, { signal, at }: Given, replaced: Given | undefined): Sums {
-  const added = contributionOf(METHOD, signal, at);
-  const taken = replaced ? contributionOf(METHOD, replaced.signal, replaced.at) : { weight: 0, weighted: 0 };
+  const added = toContribution(METHOD, signal, at);
+  const taken = replaced ? toContribution(METHOD, replaced.signal, replaced.at) : { weight: 0, weighted: 0 };
   return {
     weight: Math.max(0, sums.weight - taken.weight + added.weight),
     weighted: Math.max(0, sums.weighted - taken.weighted + added.weighted),
@@ -63,7 +63,7 @@ function moved(sums: Sums, { signal, at }: Given, replaced: Given | undefined): 
 
 /** The whole computation, from the agent's sums and the rows of its counterparties. */
 const wholly = ({ row, others }: Played, by: RatingMethod, now: number): number | null =>
-  liveRating(
+  computeRating(
     {
       weight: row.ratingWeight,
       weighted: row.ratingWeighted,
@@ -115,7 +115,7 @@ describe("a rating from the agent's row", () => {
         const grid = Array.from({ length: 9 }, (_, n) => NOW - 30 * DAY_MS + (n * YEARS_MS) / 8);
         const boundaries = grid.flatMap((from, n) => moveWithin(rate, from, grid[n + 1] ?? from) ?? []);
         for (const at of [...grid, NOW + later, ...boundaries.flatMap((at) => [at - 1, at, at + 1])])
-          expect(ratingAt(played.row, by, at)).toBe(rate(at));
+          expect(ratingFromRow(played.row, by, at)).toBe(rate(at));
         moves += boundaries.length;
         clipped += played.row.ratingHeaviest.length;
       }),
@@ -135,7 +135,7 @@ describe("a rating from the agent's row", () => {
     // The fifth is not among the four heaviest until two of them fall.
     const played = play([...first, signal("e", 9, 0), signal("a", 0.15, 1), signal("b", 0.15, 1)]);
     expect(played.row.ratingHeaviest).toHaveLength(3);
-    expect(ratingAt(played.row, METHOD, NOW)).toBe(wholly(played, METHOD, NOW));
+    expect(ratingFromRow(played.row, METHOD, NOW)).toBe(wholly(played, METHOD, NOW));
   });
 
   it("keeps at most three counterparties, and none if the weight is spread", () => {

@@ -7,7 +7,7 @@ import { DAY_MS } from "../../src/core/limits.ts";
 import { formatAmount } from "../../src/core/money.ts";
 import { baseThreshold, escrowThreshold } from "../../src/escrow/threshold.ts";
 import { DEFAULT_PARAMETERS, RATING_ORIGIN, type RatingMethod } from "../../src/ratings/method.ts";
-import { contributionOf, liveRating, providerSignal, type Signal, type Sums } from "../../src/ratings/rating.ts";
+import { computeRating, type Signal, type Sums, toContribution, toProviderSignal } from "../../src/ratings/rating.ts";
 
 const root = join(import.meta.dirname, "../..");
 const METHOD: RatingMethod = { ...DEFAULT_PARAMETERS, minimum: { interactions: 10, counterparties: 2 } };
@@ -33,20 +33,20 @@ function ratingAfter(sold: readonly Sold[], days = 0): number | null {
   const held = new Map<string, Sums>();
   const total = { weight: 0, weighted: 0, interactions: sold.length, counterparties: 0 };
   for (const { counterparty, signal } of sold) {
-    const added = contributionOf(METHOD, signal, RATING_ORIGIN);
+    const added = toContribution(METHOD, signal, RATING_ORIGIN);
     const sums = held.get(counterparty) ?? { weight: 0, weighted: 0 };
     held.set(counterparty, { weight: sums.weight + added.weight, weighted: sums.weighted + added.weighted });
     total.weight += added.weight;
     total.weighted += added.weighted;
   }
   const heaviest = [...held.values()].sort((a, b) => b.weight - a.weight);
-  return liveRating({ ...total, counterparties: held.size }, heaviest, METHOD, RATING_ORIGIN + days * DAY_MS);
+  return computeRating({ ...total, counterparties: held.size }, heaviest, METHOD, RATING_ORIGIN + days * DAY_MS);
 }
 
 const bought = (tasks: number, units: number): Sold[] =>
   Array.from({ length: tasks }, (_, n) => ({
     counterparty: `colluding ${n % COLLUDING}`,
-    signal: providerSignal(METHOD, "confirmed", units / UNIT),
+    signal: toProviderSignal(METHOD, "confirmed", units / UNIT),
   }));
 
 /** The smallest amount in whole cents with which this many tasks reach a rating; null if none does. Weights never fall as the amount grows. */
@@ -83,7 +83,7 @@ function row(tasks: number, units: number): string[] {
   const sold = bought(tasks, units);
   const rating = ratingAfter(sold) ?? Number.NaN;
   const { fees, locked } = paid(tasks, units);
-  const dispute = { counterparty: "honest", signal: providerSignal(METHOD, "dispute_upheld", VICTIM) };
+  const dispute = { counterparty: "honest", signal: toProviderSignal(METHOD, "dispute_upheld", VICTIM) };
   const after = ratingAfter([...sold, dispute]) ?? Number.NaN;
   return [
     String(tasks),

@@ -2,9 +2,9 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { DAY_MS, SECOND_MS } from "../../src/core/limits.ts";
-import { nextChange } from "../../src/ratings/decay.ts";
+import { findNextChange } from "../../src/ratings/decay.ts";
 import { DEFAULT_PARAMETERS, type RatingMethod } from "../../src/ratings/method.ts";
-import { type AgentSums, forwardScale, liveRating, type Sums } from "../../src/ratings/rating.ts";
+import { type AgentSums, computeRating, forwardScale, type Sums } from "../../src/ratings/rating.ts";
 import { runs } from "../support/scale.ts";
 
 const NOW = Date.UTC(2026, 10, 21);
@@ -15,7 +15,8 @@ const sumsOf = (weight: number, r: number, counterparties = 8, by = BY): AgentSu
   const scaled = weight * forwardScale(by, NOW);
   return { weight: scaled, weighted: scaled * r, interactions: 10, counterparties };
 };
-const at = (sums: AgentSums, heaviest: readonly Sums[], when: number, by = BY) => liveRating(sums, heaviest, by, when);
+const at = (sums: AgentSums, heaviest: readonly Sums[], when: number, by = BY) =>
+  computeRating(sums, heaviest, by, when);
 
 describe("the next change", () => {
   const weight = fc.double({ min: 0.01, max: 10_000, noNaN: true });
@@ -32,7 +33,7 @@ describe("the next change", () => {
         const by = { ...BY, ...method };
         const sums = sumsOf(w, part, 8, by);
         const rating = at(sums, [], NOW, by);
-        const next = nextChange(sums, [], by, NOW);
+        const next = findNextChange(sums, [], by, NOW);
         if (next === null) {
           // Half a step from the prior the rating approaches a tie, which only the noise of floats decides.
           if (Math.abs(Math.abs((rating ?? 0) - method.mu) - 0.005) < 1e-9) return;
@@ -54,15 +55,15 @@ describe("the next change", () => {
   it("counts the heaviest as clipped", () => {
     const sums = sumsOf(10, 1, 4);
     const heaviest = [{ weight: sums.weight * 0.9, weighted: sums.weighted * 0.9 }];
-    const next = nextChange(sums, heaviest, BY, NOW);
-    expect(next).not.toBe(nextChange(sums, [], BY, NOW));
+    const next = findNextChange(sums, heaviest, BY, NOW);
+    expect(next).not.toBe(findNextChange(sums, [], BY, NOW));
     expect(at(sums, heaviest, Number(next) + SECOND_MS)).not.toBe(at(sums, heaviest, NOW));
     expect(at(sums, heaviest, Number(next) - 3 * SECOND_MS)).toBe(at(sums, heaviest, NOW));
   });
 
   it("never comes for a rating at the prior, for one without weight, and for an unrated agent", () => {
-    expect(nextChange(sumsOf(5, 0.5), [], BY, NOW)).toBeNull();
-    expect(nextChange(sumsOf(0, 0), [], BY, NOW)).toBeNull();
-    expect(nextChange({ ...sumsOf(5, 1), interactions: 0 }, [], BY, NOW)).toBeNull();
+    expect(findNextChange(sumsOf(5, 0.5), [], BY, NOW)).toBeNull();
+    expect(findNextChange(sumsOf(0, 0), [], BY, NOW)).toBeNull();
+    expect(findNextChange({ ...sumsOf(5, 1), interactions: 0 }, [], BY, NOW)).toBeNull();
   });
 });

@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { beforeAll, describe, expect, it } from "vitest";
 import { DAY_MS } from "../../src/core/limits.ts";
 import { DEFAULT_PARAMETERS } from "../../src/ratings/method.ts";
-import { clippable, forwardScale } from "../../src/ratings/rating.ts";
+import { forwardScale, pickClippable } from "../../src/ratings/rating.ts";
 import { confirm, facilitated } from "../facilitation/support.ts";
 import { runs } from "../support/scale.ts";
 import { createWorld, env, expectStatus, type Json, type World } from "../support/world.ts";
@@ -63,7 +63,7 @@ describe("a rating", () => {
         await env.DB.prepare(
           "update agents set rating_weight = ?, rating_weighted = ?, rating_interactions = ?, rating_counterparties = ?, rating_heaviest = ? where did = ?",
         )
-          .bind(sums.weight, sums.weighted, interactions, held.length, JSON.stringify(clippable(sums, shares)), did)
+          .bind(sums.weight, sums.weighted, interactions, held.length, JSON.stringify(pickClippable(sums, shares)), did)
           .run();
         const answer = await ratingOf(did);
         expect(computed(answer)).toBe(answer.agent_rating);

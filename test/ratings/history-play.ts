@@ -9,13 +9,13 @@ import { commit, readBatch } from "../../src/db/batch.ts";
 import { agents, ratingCounterparties } from "../../src/db/tables/agents.ts";
 import { findPublicAgent } from "../../src/identity/store.ts";
 import { ratingMethod } from "../../src/ratings/method.ts";
-import { consumerSignal, unroundedRating } from "../../src/ratings/rating.ts";
-import { ratingAt, ratingSums } from "../../src/ratings/signals.ts";
+import { computeUnroundedRating, toConsumerSignal } from "../../src/ratings/rating.ts";
+import { ratingFromRow, sumsFromRow } from "../../src/ratings/signals.ts";
 import { findCounterparty, findHeaviestOf, findRatedAgent } from "../../src/ratings/store.ts";
 import { closeTask, closingReads } from "../../src/tasks/close.ts";
 import { reverseTask } from "../../src/tasks/reverse.ts";
 import { taskMachine } from "../../src/tasks/states.ts";
-import { closeHeld, replaceVerdict, verdictReads } from "../../src/tasks/verdict.ts";
+import { closeHeldTask, replaceVerdict, verdictReads } from "../../src/tasks/verdict.ts";
 import type { Json, World } from "../support/world.ts";
 import { type Case, Model, roundings, type Side } from "./history-model.ts";
 import { insertPurchase } from "./history-rows.ts";
@@ -141,7 +141,7 @@ export class Play {
     this.tasks.push(task);
     const facts = await readBatch(db, closingReads(db, taskId));
     const batch = held
-      ? closeHeld(this.#deps, facts, { ...closedBy(held), ...columnsOf(held) }, now - HELD_MS, now)
+      ? closeHeldTask(this.#deps, facts, { ...closedBy(held), ...columnsOf(held) }, now - HELD_MS, now)
       : closeTask(
           this.#deps,
           facts,
@@ -199,7 +199,7 @@ export class Play {
       counterparty: findCounterparty(db, { did, environment }, by),
     });
     if (!source) throw new Error("an agent without its row");
-    const add = consumerSignal(this.#method, what.name, what.amount);
+    const add = toConsumerSignal(this.#method, what.name, what.amount);
     const change = { add, at, now: this.now, interaction: false, counterpartyPrincipalId: by, ...read } as const;
     const rated = rateAgent(db, this.#deps, { ...source, markets: [], escrows: [] }, change);
     await commit(db, rated.statements);
@@ -225,8 +225,8 @@ export class Play {
       expect({ interactions, counterparties }).toEqual(this.model.counts(row.did));
       for (const now of instants) {
         const expected = this.model.rating(row.did, now);
-        expectNear(unroundedRating(ratingSums(row), row.ratingHeaviest, this.#method, now), expected);
-        expectRounded(ratingAt(row, this.#method, now), expected);
+        expectNear(computeUnroundedRating(sumsFromRow(row), row.ratingHeaviest, this.#method, now), expected);
+        expectRounded(ratingFromRow(row, this.#method, now), expected);
         rated += Number(expected !== null);
       }
     }

@@ -4,13 +4,13 @@ import { describe, expect, it } from "vitest";
 import { DAY_MS, HOUR_MS } from "../../src/core/limits.ts";
 import { DEFAULT_PARAMETERS as BY } from "../../src/ratings/method.ts";
 import {
-  contributionOf,
-  liveRating,
-  providerSignal,
+  computeRating,
   type Signal,
   type Sums,
   signalWeight,
-  taskSignals,
+  toContribution,
+  toProviderSignal,
+  toTaskSignals,
 } from "../../src/ratings/rating.ts";
 import { runs } from "../support/scale.ts";
 
@@ -22,7 +22,7 @@ function storeOf(entries: readonly Entry[]) {
   const own = { weight: 0, weighted: 0 };
   const others = new Map<string, { weight: number; weighted: number }>();
   for (const { signal, at, counterparty } of entries) {
-    const { weight, weighted } = contributionOf(BY, signal, at);
+    const { weight, weighted } = toContribution(BY, signal, at);
     const other = others.get(counterparty) ?? { weight: 0, weighted: 0 };
     for (const sums of [own, other]) {
       sums.weight += weight;
@@ -41,7 +41,7 @@ const MINIMUM = {
 
 const rate = (entries: readonly Entry[], now = NOW, environment: "sandbox" | "production" = "sandbox") => {
   const { sums, heaviest } = storeOf(entries);
-  return liveRating(sums, heaviest, { ...BY, minimum: MINIMUM[environment] }, now);
+  return computeRating(sums, heaviest, { ...BY, minimum: MINIMUM[environment] }, now);
 };
 
 const entry = fc.record({
@@ -110,8 +110,8 @@ describe("a rating", () => {
   });
 
   it("counts a signal half after ninety days", () => {
-    const one = contributionOf(BY, { r: 1, weight: 2 }, NOW);
-    const older = contributionOf(BY, { r: 1, weight: 2 }, NOW - 90 * DAY_MS);
+    const one = toContribution(BY, { r: 1, weight: 2 }, NOW);
+    const older = toContribution(BY, { r: 1, weight: 2 }, NOW - 90 * DAY_MS);
     expect(older.weight / one.weight).toBeCloseTo(0.5, 12);
   });
 
@@ -154,7 +154,7 @@ describe("a rating", () => {
   });
 
   it("costs the millionth task what the first did: sums stay finite for a century", () => {
-    const { weight } = contributionOf(BY, { r: 1, weight: 12 }, NOW + 100 * 365 * DAY_MS);
+    const { weight } = toContribution(BY, { r: 1, weight: 12 }, NOW + 100 * 365 * DAY_MS);
     expect(Number.isFinite(weight * 1e9)).toBe(true);
   });
 });
@@ -182,7 +182,7 @@ describe("the signals of a closed task", () => {
     [{ ...base, outcome: "confirmed", score: 1, verdict: "rejected" }, 1, 2, 0],
     [{ ...base, outcome: "auto_confirmed", score: 1, verdict: "rejected" }, 1, 1, 0],
   ] as const)("are as the rules say for %o", (task, r, weight, consumer) => {
-    const signals = taskSignals(BY, task);
+    const signals = toTaskSignals(BY, task);
     expect(signals.provider.r).toBe(r);
     expect(signals.provider.weight).toBeCloseTo(weight, 12);
     expect(signals.consumer.r).toBe(consumer);
@@ -194,7 +194,7 @@ describe("the signal of a verdict", () => {
     ["dispute_upheld", 0.4, 0, 6],
     ["dispute_partially_upheld", 0.4, 0.4, 4],
   ] as const)("is as the rules say for %s", (verdict, score, r, weight) => {
-    const signal = providerSignal(BY, verdict, 99, score);
+    const signal = toProviderSignal(BY, verdict, 99, score);
     expect(signal.r).toBe(r);
     expect(signal.weight).toBeCloseTo(weight, 12);
   });

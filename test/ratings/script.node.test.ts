@@ -5,8 +5,8 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { DAY_MS } from "../../src/core/limits.ts";
 import { DEFAULT_PARAMETERS, RATING_ORIGIN, type RatingMethod } from "../../src/ratings/method.ts";
-import { methodUsed } from "../../src/ratings/publish.ts";
-import { clippable, forwardScale, liveRating, type Sums } from "../../src/ratings/rating.ts";
+import { toUsedMethod } from "../../src/ratings/publish.ts";
+import { computeRating, forwardScale, pickClippable, type Sums } from "../../src/ratings/rating.ts";
 
 const page = readFileSync(join(import.meta.dirname, "../../docs/ratings.md"), "utf8");
 const script = /```python\n([\s\S]*?)```/.exec(page)?.[1] ?? "";
@@ -28,16 +28,16 @@ function answerOf({ held, interactions = held.length, at = NOW, by = {} }: Case)
   const all: Sums[] = held.map(([weight, r]) => ({ weight: weight * scale, weighted: weight * scale * r }));
   const total = (name: keyof Sums) => all.reduce((sum, one) => sum + one[name], 0);
   const own = { weight: total("weight"), weighted: total("weighted"), interactions, counterparties: held.length };
-  const heaviest = clippable(
+  const heaviest = pickClippable(
     own,
     all.toSorted((one, other) => other.weight - one.weight),
   );
-  const agent_rating = liveRating(own, heaviest, method, at);
+  const agent_rating = computeRating(own, heaviest, method, at);
   return {
     ...{ agent_rating, interactions, counterparties: held.length, as_of: new Date(at).toISOString() },
     sums: { weight: own.weight, weighted: own.weighted },
     heaviest: heaviest.map((one, n) => ({ position: n + 1, ...one })),
-    method: methodUsed(method),
+    method: toUsedMethod(method),
   };
 }
 

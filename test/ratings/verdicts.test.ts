@@ -4,8 +4,8 @@ import { beforeEach, describe, expect, it } from "vitest";
 import { DAY_MS, HOUR_MS } from "../../src/core/limits.ts";
 import { readBatch } from "../../src/db/batch.ts";
 import { ratingMethod } from "../../src/ratings/method.ts";
-import { unroundedRating } from "../../src/ratings/rating.ts";
-import { ratingSums } from "../../src/ratings/signals.ts";
+import { computeUnroundedRating } from "../../src/ratings/rating.ts";
+import { sumsFromRow } from "../../src/ratings/signals.ts";
 import { findRatedAgent } from "../../src/ratings/store.ts";
 import { autoConfirmTasks } from "../../src/tasks/auto-confirm.ts";
 import { arbitrated, type Bought, disputed, file, resolve } from "../disputes/support.ts";
@@ -137,7 +137,10 @@ async function expectPlain(): Promise<void> {
     const now = Date.parse(shown.as_of);
     expectRounded(shown.agent_rating, model.rating(did, now));
     for (const at of [now, now + 50 * DAY_MS, now + 500 * DAY_MS]) {
-      const [found, plain] = [unroundedRating(ratingSums(row), row.ratingHeaviest, method, at), model.rating(did, at)];
+      const [found, plain] = [
+        computeUnroundedRating(sumsFromRow(row), row.ratingHeaviest, method, at),
+        model.rating(did, at),
+      ];
       if (found === null || plain === null) expect(found).toBe(plain);
       else expect(Math.abs(found - plain)).toBeLessThanOrEqual(1e-9);
     }

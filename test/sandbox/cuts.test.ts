@@ -5,7 +5,7 @@ import { beforeAll, expect, it } from "vitest";
 import type { Env } from "../../src/context.ts";
 import { DAY_MS } from "../../src/core/limits.ts";
 import { ratingMethod } from "../../src/ratings/method.ts";
-import { consumerSignal, contributionOf } from "../../src/ratings/rating.ts";
+import { toConsumerSignal, toContribution } from "../../src/ratings/rating.ts";
 import { sweepSandboxes } from "../../src/sandbox/sweep.ts";
 import { asConsumer, type Pair, paid, pairOf } from "../facilitation/support.ts";
 import { follow } from "../follower/support.ts";
@@ -60,7 +60,7 @@ async function open(): Promise<Stage> {
   await copyRow("payment_intents", `intent_id = '${intentId}'`, intents, { to: DUE });
   const method = ratingMethod(world.deps.env, "sandbox");
   for (const signal of ["auto_confirmed", "intent_abandoned"] as const)
-    weight += DUE * contributionOf(method, consumerSignal(method, signal, AMOUNT), end).weight;
+    weight += DUE * toContribution(method, toConsumerSignal(method, signal, AMOUNT), end).weight;
   return { world, key: crypto.randomUUID(), from, name };
 }
 

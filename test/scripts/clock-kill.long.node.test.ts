@@ -4,10 +4,10 @@ import type { DatabaseSync } from "node:sqlite";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { devAccounts } from "../../scripts/chain/anvil.ts";
 import { approve, mintTestUsdc, payIntent } from "../../scripts/chain/payments.ts";
-import { type Agent, agentHeaders, type Json, pick, send } from "../../scripts/client.ts";
+import { type Agent, agentHeaders, type Json, pickValue, send } from "../../scripts/client.ts";
 import { fireCron } from "../../scripts/local-worker.ts";
 import { sleep } from "../../scripts/processes.ts";
-import { didHash, intentHash } from "../../src/chain/hashes.ts";
+import { hashDid, hashIntent } from "../../src/chain/hashes.ts";
 import { type KillableWorker, slowDown, startKillable } from "./killable-worker.ts";
 
 const DONE_WITHIN_MS = 1_200_000;
@@ -88,7 +88,7 @@ async function openIntent(): Promise<string> {
   // Fires the cron, because the jobs have not read the chain for a while.
   await fireCron(worker.baseUrl);
   const body = { consumer_did: consumer.did, provider_did: provider.did, amount: "10.00", currency: "USDC" };
-  return pick<string>(await as("/v1/payment-intents", body, 201), "intent_id");
+  return pickValue<string>(await as("/v1/payment-intents", body, 201), "intent_id");
 }
 
 /** Creates open tasks and open intents: makes one of each, and copies its rows. */
@@ -99,11 +99,11 @@ async function fallDue(): Promise<void> {
     settlementContract: contract,
     token,
     amount: AMOUNT,
-    providerDidHash: didHash(provider.did),
-    consumerDidHash: didHash(consumer.did),
-    intentHash: intentHash(paid),
+    providerDidHash: hashDid(provider.did),
+    consumerDidHash: hashDid(consumer.did),
+    intentHash: hashIntent(paid),
   });
-  const taskId = pick<string>(await as("/v1/facilitate", { intent_id: paid, payment_tx }, 200), "task_id");
+  const taskId = pickValue<string>(await as("/v1/facilitate", { intent_id: paid, payment_tx }, 200), "task_id");
   const intentId = await openIntent();
   const numbered = (...columns: string[]) =>
     Object.fromEntries(columns.map((column) => [column, `m.${column} || '-' || n`]));

@@ -15,10 +15,10 @@ import {
 } from "viem";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { authorityAbi, settlementAbi } from "../../scripts/chain/abi.ts";
-import { receiptOf, send } from "../../scripts/chain/client.ts";
-import { artifacts, CREATE2_DEPLOYER, creationOf, SALT } from "../../scripts/chain/deploy.ts";
+import { awaitReceipt, sendData } from "../../scripts/chain/client.ts";
+import { artifacts, CREATE2_DEPLOYER, encodeCreation, SALT } from "../../scripts/chain/deploy.ts";
 import { DELAYS, ROLES } from "../../scripts/chain/roles.ts";
-import { SETTINGS, type StandardInput, sourceOf } from "../../scripts/chain/solidity.ts";
+import { readSource, SETTINGS, type StandardInput } from "../../scripts/chain/solidity.ts";
 import { parseNetworks } from "../../src/chain/networks.ts";
 import { isWhole } from "../support/scale.ts";
 import { end, root } from "./commands.ts";
@@ -34,7 +34,7 @@ async function leaveAfter({ anvil, client }: Place, last: number): Promise<strin
   let seen = 0;
   const proxy = await meddleWith(anvil.rpcUrl, async ({ method }, pass) => {
     if (method !== "eth_sendRawTransaction" || ++seen < last) return undefined;
-    await receiptOf(client, JSON.parse(await pass()).result);
+    await awaitReceipt(client, JSON.parse(await pass()).result);
     proxy.close();
     return null;
   });
@@ -48,7 +48,7 @@ async function expectTakenUp(place: Place, args: readonly string[], last: number
   expect(taken.output.match(/^Sent/gm) ?? []).toHaveLength(TRANSACTIONS - last);
   expect(await place.sent()).toBe(TRANSACTIONS);
   // The addresses depend only on the settings.
-  expect(entryIn(taken)["authority"]).toBe(creationOf("AccessManager", [place.deployer], SALT).address);
+  expect(entryIn(taken)["authority"]).toBe(encodeCreation("AccessManager", [place.deployer], SALT).address);
 }
 
 const NETWORKS = [
@@ -212,8 +212,8 @@ describe("on base-sepolia", () => {
 
   test("an account or a function with a role outside the plan is found, even if the node searches only few blocks at once", async () => {
     await place.client.mine({ blocks: 20 });
-    const first = creationOf("AccessManager", [place.deployer], SALT);
-    await send(place.anvil.rpcUrl, place.env["DEPLOYER_KEY"] as Hex, CREATE2_DEPLOYER, first.data);
+    const first = encodeCreation("AccessManager", [place.deployer], SALT);
+    await sendData(place.anvil.rpcUrl, place.env["DEPLOYER_KEY"] as Hex, CREATE2_DEPLOYER, first.data);
     const given = toFunctionSelector("consumeScheduledOp(address,bytes)");
     const calls: [string, readonly unknown[]][] = [
       ["grantRole", [ROLES.GUARDIAN.id, place.token, 0]],
@@ -221,7 +221,7 @@ describe("on base-sepolia", () => {
     ];
     for (const [functionName, args] of calls) {
       const data = encodeFunctionData({ abi: authorityAbi as Abi, functionName, args });
-      await send(place.anvil.rpcUrl, place.env["DEPLOYER_KEY"] as Hex, first.address, data);
+      await sendData(place.anvil.rpcUrl, place.env["DEPLOYER_KEY"] as Hex, first.address, data);
     }
     const proxy = await meddleWith(place.anvil.rpcUrl, async (call) => {
       const [{ fromBlock, toBlock } = {}] = (call.params ?? []) as { fromBlock?: Hex; toBlock?: Hex }[];
@@ -332,6 +332,6 @@ function compiledFrom(input: StandardInput, contract: string): string | undefine
   expect(input.settings).toEqual(SETTINGS);
   const contents = Object.entries(input.sources).map(([source, { content }]) => [source, content]);
   expect(Object.keys(input.sources)).toContain(file);
-  expect(contents).toEqual(contents.map(([source = ""]) => [source, sourceOf(CONTRACTS, source)]));
+  expect(contents).toEqual(contents.map(([source = ""]) => [source, readSource(CONTRACTS, source)]));
   return artifacts[name as keyof typeof artifacts].bytecode;
 }

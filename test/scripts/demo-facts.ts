@@ -2,7 +2,7 @@
 import { decodeFunctionData, type Hex, parseEventLogs } from "viem";
 import { expect } from "vitest";
 import { settlementAbi } from "../../scripts/chain/abi.ts";
-import { clientFor } from "../../scripts/chain/client.ts";
+import { createClient } from "../../scripts/chain/client.ts";
 import type { ServiceDescription } from "../../scripts/stack.ts";
 import { verifyAward } from "../../src/protocol/award.ts";
 
@@ -17,7 +17,7 @@ export async function expectPlayed(service: ServiceDescription, output: string):
   expect(Number(lost)).toBeLessThan(Number(sold));
   expect(Number(won)).toBeGreaterThan(Number(bought));
   const [, hash = ""] = /transaction +(0x[0-9a-f]{64})/.exec(output) ?? [];
-  const { input } = await clientFor(service.chain.rpc_url).getTransaction({ hash: hash as Hex });
+  const { input } = await createClient(service.chain.rpc_url).getTransaction({ hash: hash as Hex });
   expect(decodeFunctionData({ abi: settlementAbi, data: input }).functionName).toBe("settle");
 }
 
@@ -67,7 +67,7 @@ export async function expectRefunded(service: ServiceDescription, output: string
     claims: { jti: id, refund_amount: "8.00", bounty_amount: "1.00" },
   });
   const [, hash = ""] = /^ +paid by the vault +9\.00 in (0x[0-9a-f]{64}) /m.exec(output) ?? [];
-  const { logs } = await clientFor(chain.rpc_url).getTransactionReceipt({ hash: hash as Hex });
+  const { logs } = await createClient(chain.rpc_url).getTransactionReceipt({ hash: hash as Hex });
   const [paid] = parseEventLogs({ abi: settlementAbi, logs, eventName: "PaidOut" });
   expect(paid?.args).toMatchObject({ refundTo: chain.accounts.at(-1)?.address, amount: 9_000_000n });
 }

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import type { Hex } from "viem";
 import { generatePrivateKey, privateKeyToAddress } from "viem/accounts";
 import { type Anvil, startAnvil } from "../../scripts/chain/anvil.ts";
-import { type Client, clientFor } from "../../scripts/chain/client.ts";
+import { type Client, createClient } from "../../scripts/chain/client.ts";
 import { deploy } from "../../scripts/chain/deploy.ts";
 import { runCommand } from "../../scripts/chain/deployment/command.ts";
 import type { TARGETS } from "../../scripts/chain/deployment/settings.ts";
@@ -39,7 +39,7 @@ export type Outcome = { readonly code: number | null; readonly output: string };
 
 export async function openPlace(network: keyof typeof TARGETS, chainId: number): Promise<Place> {
   const anvil = await startAnvil({ chainId, port: 0 });
-  const client = clientFor(anvil.rpcUrl);
+  const client = createClient(anvil.rpcUrl);
   const [other] = anvil.accounts;
   const { address: token } = await deploy(anvil.rpcUrl, other?.privateKey ?? "0x", "TestUSDC", []);
   const key = generatePrivateKey();

@@ -4,12 +4,12 @@ import { decodeFunctionData, type Hex, parseTransaction } from "viem";
 import { generatePrivateKey, privateKeyToAddress } from "viem/accounts";
 import { authorityAbi, settlementAbi, tokenAbi } from "../../scripts/chain/abi.ts";
 import { devAccounts } from "../../scripts/chain/anvil.ts";
-import { clientFor, write } from "../../scripts/chain/client.ts";
+import { callContract, createClient } from "../../scripts/chain/client.ts";
 import { approve, depositEscrow, mintTestUsdc, settle } from "../../scripts/chain/payments.ts";
-import { type Agent, agentHeaders, type Json, pick, send } from "../../scripts/client.ts";
+import { type Agent, agentHeaders, type Json, pickValue, send } from "../../scripts/client.ts";
 import { roleAccounts } from "../../scripts/ephemeral.ts";
 import { fireCron } from "../../scripts/local-worker.ts";
-import { didHash } from "../../src/chain/hashes.ts";
+import { hashDid } from "../../src/chain/hashes.ts";
 import { type PayableIntent, preparePayment } from "../../src/protocol/payment.ts";
 import type { RpcCall } from "./held-node.ts";
 import type { KillableWorker } from "./killable-worker.ts";
@@ -52,10 +52,10 @@ export async function disputed(worker: KillableWorker, consumer: Agent, amount: 
   await mintTestUsdc(rpcUrl, buyer.privateKey, token, buyer.address, GROSS);
   await approve(rpcUrl, buyer.privateKey, token, contract, GROSS);
   const payment_tx = await settle(rpcUrl, buyer.privateKey, contract, payment);
-  const paid = { intent_id: pick<string>(intent, "intent_id"), payment_tx };
-  const transactionId = pick<string>(await as(worker, consumer, "/v1/facilitate", paid, 200), "transaction_id");
+  const paid = { intent_id: pickValue<string>(intent, "intent_id"), payment_tx };
+  const transactionId = pickValue<string>(await as(worker, consumer, "/v1/facilitate", paid, 200), "transaction_id");
   const filing = { transaction_id: transactionId, reason: "not_delivered", disputed_amount: amount };
-  const disputeId = pick<string>(await worker.manage("/v1/disputes", filing, 201), "dispute_id");
+  const disputeId = pickValue<string>(await worker.manage("/v1/disputes", filing, 201), "dispute_id");
   const held = await heldBy(worker, provider);
   return { provider, transactionId, disputeId, key: settlementKey, wallet, held };
 }
@@ -87,7 +87,7 @@ export async function deposit({ chain }: KillableWorker, { provider }: Purchase,
   const { rpcUrl, token, contract } = chain;
   await mintTestUsdc(rpcUrl, buyer.privateKey, token, buyer.address, amount);
   await approve(rpcUrl, buyer.privateKey, token, contract, amount);
-  const into = { settlementContract: contract, token, amount, providerDidHash: didHash(provider.did) };
+  const into = { settlementContract: contract, token, amount, providerDidHash: hashDid(provider.did) };
   await depositEscrow(rpcUrl, buyer.privateKey, into);
 }
 
@@ -96,12 +96,12 @@ export async function giveBack(worker: KillableWorker, one: Purchase, amount: bi
   const { rpcUrl, token, contract } = worker.chain;
   const { privateKey, address } = operational;
   const [row] = rows(worker, "select tx_hash, gross from transactions where transaction_id = ?", one.transactionId);
-  const client = clientFor(rpcUrl);
+  const client = createClient(rpcUrl);
   const { blockNumber } = await client.getTransactionReceipt({ hash: String(row?.["tx_hash"]) as Hex });
   const { timestamp } = await client.getBlock({ blockNumber });
   const settlement = {
     key: one.key,
-    providerDidHash: didHash(one.provider.did),
+    providerDidHash: hashDid(one.provider.did),
     token,
     gross: BigInt(Number(row?.["gross"])),
     refundTo: one.wallet,
@@ -111,7 +111,7 @@ export async function giveBack(worker: KillableWorker, one: Purchase, amount: bi
   await mintTestUsdc(rpcUrl, privateKey, token, address, amount);
   await approve(rpcUrl, privateKey, token, contract, amount);
   const call = { address: contract, abi: settlementAbi, functionName: "refund", args: [settlement, amount] };
-  await write(rpcUrl, privateKey, call);
+  await callContract(rpcUrl, privateKey, call);
 }
 
 // ---- The state of a refund --------------------------------------------------------------------------------------------
@@ -125,17 +125,17 @@ export function rows(worker: KillableWorker, text: string, ...values: (string | 
 }
 
 export const heldBy = async (worker: KillableWorker, { did }: Agent): Promise<number> =>
-  Number(await view(worker, "escrowBalance", [didHash(did), worker.chain.token]));
+  Number(await view(worker, "escrowBalance", [hashDid(did), worker.chain.token]));
 
 const view = ({ chain }: KillableWorker, functionName: "escrowBalance" | "reserveOf", args: readonly [Hex, Hex]) =>
-  clientFor(chain.rpcUrl).readContract({ address: chain.contract, abi: settlementAbi, functionName, args });
+  createClient(chain.rpcUrl).readContract({ address: chain.contract, abi: settlementAbi, functionName, args });
 
 /**
  * Reads its state on the chain, in base units: the parts that the vault paid, the parts that wait for a block, the received amount, and the reserve.
  */
 export async function onChain(worker: KillableWorker, { provider, key, wallet }: Purchase) {
   const { rpcUrl, contract: address, token } = worker.chain;
-  const client = clientFor(rpcUrl);
+  const client = createClient(rpcUrl);
   const paid = await client.getContractEvents({
     address,
     abi: settlementAbi,
@@ -153,7 +153,7 @@ export async function onChain(worker: KillableWorker, { provider, key, wallet }:
     received: Number(
       await client.readContract({ address: token, abi: tokenAbi, functionName: "balanceOf", args: [wallet] }),
     ),
-    reserve: Number(await view(worker, "reserveOf", [didHash(provider.did), token])),
+    reserve: Number(await view(worker, "reserveOf", [hashDid(provider.did), token])),
   };
 }
 

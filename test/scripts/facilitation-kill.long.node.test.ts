@@ -4,12 +4,12 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { settlementAbi } from "../../scripts/chain/abi.ts";
 import { devAccounts } from "../../scripts/chain/anvil.ts";
-import { clientFor } from "../../scripts/chain/client.ts";
+import { createClient } from "../../scripts/chain/client.ts";
 import { approve, mintTestUsdc, payIntent } from "../../scripts/chain/payments.ts";
-import { type Agent, agentHeaders, boundHeaders, type Json, pick, send } from "../../scripts/client.ts";
+import { type Agent, agentHeaders, boundHeaders, type Json, pickValue, send } from "../../scripts/client.ts";
 import { fireCron } from "../../scripts/local-worker.ts";
 import { sleep } from "../../scripts/processes.ts";
-import { didHash, intentHash } from "../../src/chain/hashes.ts";
+import { hashDid, hashIntent } from "../../src/chain/hashes.ts";
 import { PROOF_WINDOW_SECONDS, SECOND_MS } from "../../src/core/limits.ts";
 import type { RpcCall } from "./held-node.ts";
 import { isWritten, type KillableWorker, seededNumbers, slowDown, startKillable } from "./killable-worker.ts";
@@ -137,14 +137,14 @@ async function buy(count: number, before: number): Promise<Purchase[]> {
       opened = await open();
     }
     if (opened.status !== 201) throw new Error(`an intent was answered ${opened.status}: ${opened.text}`);
-    const intentId = pick<string>(JSON.parse(opened.text), "intent_id");
+    const intentId = pickValue<string>(JSON.parse(opened.text), "intent_id");
     const txHash = await payIntent(rpcUrl, payer?.privateKey ?? "0x", {
       settlementContract: contract,
       token,
       amount: AMOUNT,
-      providerDidHash: didHash(provider.did),
-      consumerDidHash: didHash(consumer.did),
-      intentHash: intentHash(intentId),
+      providerDidHash: hashDid(provider.did),
+      consumerDidHash: hashDid(consumer.did),
+      intentHash: hashIntent(intentId),
     });
     bought.push({ consumer, intentId, txHash, way: itemOf(WAYS, n), proof: null, answer: null });
   }
@@ -328,9 +328,9 @@ async function expectSameAnswers(purchases: readonly Purchase[]): Promise<void> 
 async function expectVault(settlements: number): Promise<void> {
   const { rpcUrl, contract, token } = worker.chain;
   await fireCron(worker.baseUrl);
-  const args = [didHash(provider.did), token] as const;
+  const args = [hashDid(provider.did), token] as const;
   const call = { address: contract, abi: settlementAbi, functionName: "escrowBalance", args } as const;
-  const held = Number(await clientFor(rpcUrl).readContract(call));
+  const held = Number(await createClient(rpcUrl).readContract(call));
   const counted = () => {
     using database = worker.database("d1", "ledger_lines");
     const [lines] = rows(

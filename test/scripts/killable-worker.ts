@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { DatabaseSync } from "node:sqlite";
 import type { Hex } from "viem";
-import { type Agent, type Json, keyHeaders, operatorHeaders, pick, send } from "../../scripts/client.ts";
+import { type Agent, type Json, keyHeaders, operatorHeaders, pickValue, send } from "../../scripts/client.ts";
 import { openDoor } from "../../scripts/door.ts";
 import { roleAccounts, startEphemeralChain } from "../../scripts/ephemeral.ts";
 import { folders, prepareDatabase, startWorker } from "../../scripts/local-worker.ts";
@@ -133,10 +133,10 @@ async function registerAgent(manage: KillableWorker["manage"], role: string, mor
     ...more,
     principal_id,
   };
-  const did = pick<string>(await manage("/v1/agents", body, 201), "did");
+  const did = pickValue<string>(await manage("/v1/agents", body, 201), "did");
   const credentials = await manage(`/v1/agents/${did}/activate`, {}, 200);
-  const key = await importPrivateKeyPem(pick(credentials, "private_key"));
-  return { name, did, certificate: pick(credentials, "certificate"), key };
+  const key = await importPrivateKeyPem(pickValue(credentials, "private_key"));
+  return { name, did, certificate: pickValue(credentials, "certificate"), key };
 }
 
 /** True while a process is in the middle of a batch on the database. Only for a frozen runtime, whose own later batches it would refuse. */

@@ -4,14 +4,14 @@
 import { type Hex, parseEventLogs, parseTransaction } from "viem";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { devAccounts } from "../../scripts/chain/anvil.ts";
-import { clientFor } from "../../scripts/chain/client.ts";
+import { createClient } from "../../scripts/chain/client.ts";
 import { artifacts } from "../../scripts/chain/deploy.ts";
 import { approve, mintTestUsdc, payIntent } from "../../scripts/chain/payments.ts";
-import { type Agent, agentHeaders, type Json, pick, send } from "../../scripts/client.ts";
+import { type Agent, agentHeaders, type Json, pickValue, send } from "../../scripts/client.ts";
 import { roleAccounts } from "../../scripts/ephemeral.ts";
 import { fireCron } from "../../scripts/local-worker.ts";
 import { sleep } from "../../scripts/processes.ts";
-import { didHash, intentHash } from "../../src/chain/hashes.ts";
+import { hashDid, hashIntent } from "../../src/chain/hashes.ts";
 import type { Gates, RpcCall } from "./held-node.ts";
 import { type KillableWorker, slowDown, startKillable } from "./killable-worker.ts";
 
@@ -129,7 +129,7 @@ const MARKET = "GLOBAL-USDC";
 
 async function open(did: string, operational_wallet: string): Promise<Json> {
   const markets = [{ market: MARKET, network: worker.chain.network, operational_wallet }];
-  return pick(await worker.manage(`/v1/agents/${did}/scope/authorized_markets`, { markets }, 200), "markets.0");
+  return pickValue(await worker.manage(`/v1/agents/${did}/scope/authorized_markets`, { markets }, 200), "markets.0");
 }
 
 /** Makes a purchase that its consumer confirms, which changes the provider's rating and so the threshold, which the contract does not have yet. */
@@ -143,7 +143,7 @@ async function rate(provider: Agent): Promise<number> {
     return JSON.parse(reply.text) as Json;
   };
   const order = { consumer_did: consumer.did, provider_did: provider.did, amount: "10.00", currency: "USDC" };
-  const intentId = pick<string>(await as("/v1/payment-intents", order, 201), "intent_id");
+  const intentId = pickValue<string>(await as("/v1/payment-intents", order, 201), "intent_id");
   const key = payer?.privateKey ?? "0x";
   const amount = 10_000_000n;
   await mintTestUsdc(rpcUrl, key, token, payer?.address ?? "0x", amount);
@@ -152,12 +152,12 @@ async function rate(provider: Agent): Promise<number> {
     settlementContract: contract,
     token,
     amount,
-    providerDidHash: didHash(provider.did),
-    consumerDidHash: didHash(consumer.did),
-    intentHash: intentHash(intentId),
+    providerDidHash: hashDid(provider.did),
+    consumerDidHash: hashDid(consumer.did),
+    intentHash: hashIntent(intentId),
   });
   const settled = await as("/v1/facilitate", { intent_id: intentId, payment_tx: hash }, 200);
-  await as(`/v1/tasks/${pick<string>(settled, "task_id")}/confirm`, { outcome: "confirmed" }, 200);
+  await as(`/v1/tasks/${pickValue<string>(settled, "task_id")}/confirm`, { outcome: "confirmed" }, 200);
   const [escrow] = rows("escrows", "select threshold, chain_threshold from escrows where did = ?", provider.did);
   expect(escrow).toMatchObject({ chain_threshold: BASE });
   const wanted = Number(escrow?.["threshold"]);
@@ -247,11 +247,11 @@ type Wanted = { readonly wallet: string; readonly threshold: number };
 async function expectSplit(did: string, { wallet, threshold }: Wanted): Promise<void> {
   const { rpcUrl, contract, token } = worker.chain;
   const read = (functionName: string, args: readonly unknown[]) =>
-    clientFor(rpcUrl).readContract({ address: contract, abi: contractAbi, functionName, args });
-  expect(await read("splitOf", [didHash(did), token])).toEqual([wallet, BigInt(threshold)]);
+    createClient(rpcUrl).readContract({ address: contract, abi: contractAbi, functionName, args });
+  expect(await read("splitOf", [hashDid(did), token])).toEqual([wallet, BigInt(threshold)]);
   const market = marketOf(did);
   if (market?.["status"] !== "ACTIVE") return;
-  const vault = String(await read("vaultOf", [didHash(did)])).toLowerCase();
+  const vault = String(await read("vaultOf", [hashDid(did)])).toLowerCase();
   expect(market).toMatchObject({ operational_wallet: wallet.toLowerCase(), escrow_wallet: vault, reason: null });
   const [escrow] = rows("escrows", "select threshold, chain_threshold from escrows where did = ?", did);
   expect(escrow).toEqual({ threshold, chain_threshold: threshold });
@@ -260,19 +260,19 @@ async function expectSplit(did: string, { wallet, threshold }: Wanted): Promise<
 /** The number of calls for each, by the contract's events. */
 async function eventsOf(did: string): Promise<Record<string, number>> {
   const { rpcUrl, contract: address } = worker.chain;
-  const logs = await clientFor(rpcUrl).getLogs({ address, fromBlock: 0n });
+  const logs = await createClient(rpcUrl).getLogs({ address, fromBlock: 0n });
   const names = ["ProviderRegistered", "OperationalWalletSet", "ThresholdSet"];
   const counted: Record<string, number> = {};
   for (const { eventName, args } of parseEventLogs({ abi: contractAbi, logs }) as unknown as {
     eventName: string;
     args: Json;
   }[])
-    if (names.includes(eventName) && args["providerDidHash"] === didHash(did))
+    if (names.includes(eventName) && args["providerDidHash"] === hashDid(did))
       counted[eventName] = (counted[eventName] ?? 0) + 1;
   return counted;
 }
 
-const minedBy = (): Promise<number> => clientFor(worker.chain.rpcUrl).getTransactionCount({ address: registrar });
+const minedBy = (): Promise<number> => createClient(worker.chain.rpcUrl).getTransactionCount({ address: registrar });
 
 /** Expects that each nonce was sent for one call and is in a block: none waits, and none is skipped. */
 async function expectNonces(): Promise<void> {

@@ -2,11 +2,11 @@
 // of a refund that a provider concedes and pays itself. After a restart the minute's jobs complete it: the consumer gets it once, the books agree
 // with the chain, and each event is written once.
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { clientFor } from "../../scripts/chain/client.ts";
+import { createClient } from "../../scripts/chain/client.ts";
 import type { Agent, Json } from "../../scripts/client.ts";
 import { fireCron } from "../../scripts/local-worker.ts";
 import { sleep } from "../../scripts/processes.ts";
-import { didHash } from "../../src/chain/hashes.ts";
+import { hashDid } from "../../src/chain/hashes.ts";
 import {
   award,
   calledBy,
@@ -106,7 +106,7 @@ const about =
       calls.some((call) => {
         const called = call.method === method ? calledBy(call) : null;
         const of = called?.args[0];
-        const mine = of === key || of === didHash(provider.did) || (of as { key?: unknown } | undefined)?.key === key;
+        const mine = of === key || of === hashDid(provider.did) || (of as { key?: unknown } | undefined)?.key === key;
         return called?.name === name && mine;
       }),
     );
@@ -177,7 +177,7 @@ const KILLS: readonly Killed[] = [
   },
   {
     when: "after the sending, before it is recorded, and mined",
-    before: () => clientFor(worker.chain.rpcUrl).setAutomine(false),
+    before: () => createClient(worker.chain.rpcUrl).setAutomine(false),
     freeze: atRequest("answered", about("eth_sendRawTransaction", "payOut")),
     left: { ...UNPAID, ...partOf(AWARD), waiting: [AWARD] },
     after: mineOnceAsked,
@@ -199,7 +199,7 @@ const KILLS: readonly Killed[] = [
 
 /** Mines pending transactions as soon as the Worker asks for one. */
 function mineOnceAsked(): void {
-  const client = clientFor(worker.chain.rpcUrl);
+  const client = createClient(worker.chain.rpcUrl);
   const arrived = async (calls: readonly RpcCall[]) => {
     if (!calls.some(({ method }) => method === "eth_getTransactionReceipt")) return;
     await client.mine({ blocks: 1 });

@@ -3,7 +3,7 @@
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { mailedToken } from "../../scripts/mail-links.ts";
+import { requestMailedToken } from "../../scripts/mail-links.ts";
 import type { ServiceDescription } from "../../scripts/stack.ts";
 import { type Command, described, FREE_PORTS, launch, root } from "./commands.ts";
 import { descendantsOf, runtimesAmong } from "./processes.ts";
@@ -44,7 +44,7 @@ export function databaseWith(dir: string, kind: "d1" | "r2" | "do", table: strin
 /** Signs up by the mailed link, and returns the token of a session. */
 export async function signUp(service: ServiceDescription, email: string): Promise<string> {
   const account = { email, password: "correct horse battery staple" };
-  const token = await mailedToken(service, email, () => post(service, "/v1/platform/register", account, 201));
+  const token = await requestMailedToken(service, email, () => post(service, "/v1/platform/register", account, 201));
   await post(service, "/v1/platform/verify-email", { token, password: account.password }, 200);
   const begun = await post(service, "/v1/platform/sessions", account, 201);
   return String(begun["session_token"]);

@@ -9,7 +9,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { encodeFunctionData } from "viem";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { authorityAbi, settlementAbi } from "../../scripts/chain/abi.ts";
-import { write } from "../../scripts/chain/client.ts";
+import { callContract } from "../../scripts/chain/client.ts";
 import { readDescription } from "../../scripts/service.ts";
 import type { ServiceDescription } from "../../scripts/stack.ts";
 import {
@@ -150,7 +150,7 @@ describe("npm start", () => {
     const pause = encodeFunctionData({ abi: settlementAbi, functionName: "pause" });
     const args = [settlement_contract, pause];
     const call = { address: authority, abi: authorityAbi, functionName: "execute", args };
-    await write(rpc_url, chain.guardian.private_key, call);
+    await callContract(rpc_url, chain.guardian.private_key, call);
     await stop();
     await startAgain(...FREE_PORTS);
     await running.untilOutput(/^Network base-sepolia: the settlement contract is paused: it takes no payments$/m);

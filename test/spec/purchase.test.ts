@@ -1,7 +1,7 @@
 // A purchase over HTTP: the fields of each answer (PAY-1, PAY-2, PAY-7, FAC-11 to FAC-15, TSK-2, TSK-3). Every test names its rule.
 import { createLocalJWKSet, jwtVerify } from "jose";
 import { beforeAll, describe, expect, it } from "vitest";
-import { didHash, intentHash } from "../../src/chain/hashes.ts";
+import { hashDid, hashIntent } from "../../src/chain/hashes.ts";
 import { account, chainOf, payOnChain } from "../support/chain.ts";
 import { type Agent, createWorld, expectStatus, type Json, type World } from "../support/world.ts";
 
@@ -42,9 +42,9 @@ describe("the payment intent", () => {
       token,
       provider_did: provider.did,
       consumer_did: consumer.did,
-      provider_did_hash: didHash(provider.did),
-      consumer_did_hash: didHash(consumer.did),
-      intent_hash: intentHash(intent.intent_id),
+      provider_did_hash: hashDid(provider.did),
+      consumer_did_hash: hashDid(consumer.did),
+      intent_hash: hashIntent(intent.intent_id),
       operational_wallet: account(8).toLowerCase(),
       settlement_key: JSON.parse(Buffer.from(settled.receipt.split(".")[1], "base64url").toString()).settlement_key,
       payment: null,

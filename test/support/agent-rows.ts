@@ -2,8 +2,8 @@
 // the sums of the counterparties that may be clipped (TSK-14). Also checks that a market is marked as the only one exactly if it is.
 import { type AgentRow, agentMarkets, agents, ratingCounterparties } from "../../src/db/tables/agents.ts";
 import { escrows } from "../../src/db/tables/money.ts";
-import { statesOf } from "../../src/escrow/states.ts";
-import { clippable } from "../../src/ratings/rating.ts";
+import { toEscrowStates } from "../../src/escrow/states.ts";
+import { pickClippable } from "../../src/ratings/rating.ts";
 import type { World } from "./world.ts";
 
 type Of = Pick<AgentRow, "did" | "environment">;
@@ -31,8 +31,8 @@ export async function strayAgents({ deps: { db } }: World) {
       did: agent.did,
       row: { states: agent.escrowStates, heaviest: agent.ratingHeaviest, soles },
       tables: {
-        states: statesOf(held.filter(isOwn)),
-        heaviest: clippable(sums, others),
+        states: toEscrowStates(held.filter(isOwn)),
+        heaviest: pickClippable(sums, others),
         soles: open.length > 1 ? 0 : soles,
       },
     };

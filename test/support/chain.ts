@@ -4,7 +4,7 @@ import { env as bindings } from "cloudflare:workers";
 import { encodeFunctionData, getContractAddress } from "viem/utils";
 import { inject } from "vitest";
 import { authorityAbi, settlementAbi, tokenAbi } from "../../scripts/chain/abi.ts";
-import { didHash, intentHash } from "../../src/chain/hashes.ts";
+import { hashDid, hashIntent } from "../../src/chain/hashes.ts";
 import type { Spoil } from "./spoiling-node.ts";
 
 const env = bindings as unknown as Record<string, string | undefined>;
@@ -121,12 +121,12 @@ export async function payOnChain(
       ? encodeFunctionData({
           abi: settlementAbi,
           functionName: "pay",
-          args: [hex(token), amount, didHash(providerDid), didHash(consumerDid)],
+          args: [hex(token), amount, hashDid(providerDid), hashDid(consumerDid)],
         })
       : encodeFunctionData({
           abi: settlementAbi,
           functionName: "payIntent",
-          args: [hex(token), amount, didHash(providerDid), didHash(consumerDid), intentHash(intentId, options.payer)],
+          args: [hex(token), amount, hashDid(providerDid), hashDid(consumerDid), hashIntent(intentId, options.payer)],
         });
   return mined ? send(network, from, contract, data) : submit(network, from, contract, data);
 }
@@ -150,7 +150,7 @@ export async function vaultOf(
   network = "base-sepolia",
   contract = chainOf(network).settlement_contract,
 ): Promise<string> {
-  const data = encodeFunctionData({ abi: settlementAbi, functionName: "vaultOf", args: [didHash(did)] });
+  const data = encodeFunctionData({ abi: settlementAbi, functionName: "vaultOf", args: [hashDid(did)] });
   return addressIn(await rpc<string>(network, "eth_call", [{ to: contract, data }, "latest"]));
 }
 

@@ -1,10 +1,10 @@
 // Runs in Node: chains that one test file stops, rolls back and makes faulty. A lab starts at its first call, so that a run only pays for the labs
 // that it uses. Its contracts have the addresses that the same keys and code give on every chain.
 import { getContractAddress, type Hex } from "viem";
-import { clientFor } from "../../scripts/chain/client.ts";
-import { creationOf, deploy, SALT } from "../../scripts/chain/deploy.ts";
+import { createClient } from "../../scripts/chain/client.ts";
+import { deploy, encodeCreation, SALT } from "../../scripts/chain/deploy.ts";
 import { DELAYS, type Delays } from "../../scripts/chain/roles.ts";
-import { deployAlike, roleAccounts, startEphemeralChain } from "../../scripts/ephemeral.ts";
+import { deployAgain, roleAccounts, startEphemeralChain } from "../../scripts/ephemeral.ts";
 import type { NetworkInput } from "../../src/chain/networks.ts";
 import { baseThreshold } from "../../src/escrow/threshold.ts";
 import { createFrom } from "../chain/test-contracts.ts";
@@ -108,8 +108,8 @@ async function startLab({ currency = "USDC", beganSecondsAgo, ...plan }: Plan) {
 
 type Create = (rpcUrl: string, deployer: Hex) => Promise<Hex>;
 const TOKENS: Readonly<Record<"EURC" | "WETH", Create>> = {
-  EURC: (rpcUrl, deployer) => createFrom(clientFor(rpcUrl), deployer, "EurcLike"),
-  WETH: (rpcUrl, deployer) => createFrom(clientFor(rpcUrl), deployer, "LongToken"),
+  EURC: (rpcUrl, deployer) => createFrom(createClient(rpcUrl), deployer, "EurcLike"),
+  WETH: (rpcUrl, deployer) => createFrom(createClient(rpcUrl), deployer, "LongToken"),
 };
 /** The address of the token, which the deployer's first transaction creates. */
 const created = () => getContractAddress({ from: roleAccounts().admin.address, nonce: 0n });
@@ -119,7 +119,7 @@ type Money = Pick<NetworkInput, "currency" | "decimals" | "escrow_base"> & { rea
 type Contracts = { readonly settlement_contract: Hex; readonly authority: Hex };
 
 const plannedMoney: Readonly<Record<NonNullable<Plan["currency"]>, Money>> = {
-  USDC: { currency: "USDC", decimals: 6, token: creationOf("TestUSDC", [], SALT).address },
+  USDC: { currency: "USDC", decimals: 6, token: encodeCreation("TestUSDC", [], SALT).address },
   EURC: { currency: "EURC", decimals: 8, token: created() },
   WETH: { currency: "WETH", decimals: 18, escrow_base: "0.008", token: created() },
 };
@@ -142,18 +142,18 @@ const plannedEntry = ({ network, chainId, confirmations }: Named, currency: Plan
 
 function contractsFor({ token, ...money }: Money, salt: Hex): Contracts {
   const { admin, feeRecipient } = roleAccounts();
-  const authority = creationOf("AccessManager", [admin.address], salt).address;
+  const authority = encodeCreation("AccessManager", [admin.address], salt).address;
   const args = [authority, feeRecipient.address, token, BigInt(baseThreshold(money))];
-  return { settlement_contract: creationOf("SettlementContract", args, salt).address, authority };
+  return { settlement_contract: encodeCreation("SettlementContract", args, salt).address, authority };
 }
 
 /** The second deployment on `lab`, with the same code as the service's contracts. */
 export function otherContracts(): { otherToken: Hex; otherContract: Hex; otherAuthority: Hex } {
   const { settlement_contract: otherContract, authority: otherAuthority } = contractsFor(plannedMoney.USDC, OTHER_SALT);
-  return { otherToken: creationOf("TestUSDC", [], OTHER_SALT).address, otherContract, otherAuthority };
+  return { otherToken: encodeCreation("TestUSDC", [], OTHER_SALT).address, otherContract, otherAuthority };
 }
 
 async function deployOthers(rpcUrl: string, token: Hex): Promise<void> {
   await deploy(rpcUrl, roleAccounts().admin.privateKey, "TestUSDC", [], OTHER_SALT);
-  await deployAlike(rpcUrl, token, OTHER_SALT);
+  await deployAgain(rpcUrl, token, OTHER_SALT);
 }

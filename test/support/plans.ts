@@ -1,5 +1,5 @@
 // Checks the plan of every statement that a file's tests made the service send: none may scan a table that grows, and none may sort.
-import { explained, planFaults } from "../../bench/plan-rules.ts";
+import { explainStatement, planFaults } from "../../bench/plan-rules.ts";
 
 const AT_ONCE = 50;
 
@@ -40,7 +40,7 @@ export async function checkPlans(
   const all = [...statements];
   for (let at = 0; at < all.length; at += AT_ONCE) {
     const part = all.slice(at, at + AT_ONCE);
-    const asked = part.map(explained).map(({ sql, params }) => d1.prepare(sql).bind(...params));
+    const asked = part.map(explainStatement).map(({ sql, params }) => d1.prepare(sql).bind(...params));
     const plans = await d1.batch<{ detail: string }>(asked);
     for (const [i, sql] of part.entries()) {
       const steps = plans[i]?.results.map(({ detail }) => detail) ?? [];

@@ -1,5 +1,5 @@
 // Compares every row of every table before and after an act.
-import { handOnEvents } from "../../src/journal/outbox.ts";
+import { deliverNewEvents } from "../../src/journal/outbox.ts";
 import { FOLLOWING, settledPart } from "./following.ts";
 import { readDatabase, type Table } from "./readings.ts";
 import type { Json, Reply, World } from "./world.ts";
@@ -51,7 +51,7 @@ export async function tablesChangedBy(
   return { reply, tables: [...difference.keys()].filter((name) => !FOLLOWING.has(name)) };
 }
 
-export const deliverEvents = ({ deps }: World): Promise<unknown> => handOnEvents(deps, []);
+export const deliverEvents = ({ deps }: World): Promise<unknown> => deliverNewEvents(deps, []);
 
 function changesOf(before: ReadonlyMap<string, Json>, after: ReadonlyMap<string, Json>): Change[] {
   const keys = [...new Set([...before.keys(), ...after.keys()])].sort();

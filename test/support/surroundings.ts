@@ -5,7 +5,7 @@ import type { AddressInfo } from "node:net";
 import type { Hex } from "viem";
 import type { TestProject } from "vitest/node";
 import { devAccounts } from "../../scripts/chain/anvil.ts";
-import { deployAlike, drawSecrets, roleAccounts, startEphemeralChain } from "../../scripts/ephemeral.ts";
+import { deployAgain, drawSecrets, roleAccounts, startEphemeralChain } from "../../scripts/ephemeral.ts";
 import { randomText } from "../../scripts/secrets.ts";
 import { startAccessTeams } from "./access-teams.ts";
 import { LABS, OTHER_SALT, otherContracts, planLab } from "./labs.ts";
@@ -65,9 +65,9 @@ async function startSlot() {
   if (!first) throw new Error("a pair without a chain");
   const { rpcUrl } = first.anvil;
   const token = first.entry.token as Hex;
-  const own = await deployAlike(rpcUrl, token, OTHER_SALT);
+  const own = await deployAgain(rpcUrl, token, OTHER_SALT);
   const { address } = roleAccounts().feeRecipient;
-  const strange = await deployAlike(rpcUrl, token, `0x${"08".repeat(32)}`, { registrar: address, arbiter: address });
+  const strange = await deployAgain(rpcUrl, token, `0x${"08".repeat(32)}`, { registrar: address, arbiter: address });
   const lying = await startSpoilingNode(async () => rpcUrl);
   return {
     bindings: {

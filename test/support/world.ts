@@ -11,7 +11,7 @@ import { buildDeps, type Deps, type Env, type PasswordCost } from "../../src/con
 import { newId } from "../../src/core/ids.ts";
 import { DAY_MS, HOUR_MS, SESSION_DAYS } from "../../src/core/limits.ts";
 import { sessions } from "../../src/db/tables/accounts.ts";
-import { networkStandings } from "../../src/db/tables/chain.ts";
+import { networkAvailability } from "../../src/db/tables/chain.ts";
 import type { Job } from "../../src/jobs/job.ts";
 import { runToEnd } from "../../src/jobs/run.ts";
 import { importPrivateKeyPem } from "../../src/protocol/ecdsa.ts";
@@ -300,7 +300,7 @@ export async function createWorld(vars: Partial<Env> = {}): Promise<World> {
 /** Keeps networks open although their follower runs only when the test runs it (PAY-24), and keeps calls from sending it. */
 async function keepOpen({ deps: { db, config } }: World): Promise<void> {
   const opened = ({ network }: { readonly network: string }) =>
-    db.insert(networkStandings).values({ network, sentAt: Number.MAX_SAFE_INTEGER }).onConflictDoNothing();
+    db.insert(networkAvailability).values({ network, sentAt: Number.MAX_SAFE_INTEGER }).onConflictDoNothing();
   const [first, ...others] = config.networks.map(opened);
   if (first) await db.batch([first, ...others]);
 }

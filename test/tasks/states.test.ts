@@ -2,7 +2,7 @@
 import { describe, expect, it } from "vitest";
 import { tryMove } from "../../src/core/machine.ts";
 import { TASK_STATUSES } from "../../src/core/vocabulary.ts";
-import { effectiveTask, TASK_TRIGGERS, taskMachine } from "../../src/tasks/states.ts";
+import { TASK_TRIGGERS, taskMachine, toEffectiveTask } from "../../src/tasks/states.ts";
 
 const TABLE: Record<string, Record<string, string>> = {
   open: {
@@ -65,8 +65,8 @@ describe("the task's machine", () => {
 describe("a task past its window", () => {
   const task = { status: "open" as const, outcome: null, score: null, confirmBy: 1_000, closedAt: null };
   it("becomes auto-confirmed at that instant without a job", () => {
-    expect(effectiveTask(task, 999)).toBe(task);
-    expect(effectiveTask(task, 1_000)).toEqual({
+    expect(toEffectiveTask(task, 999)).toBe(task);
+    expect(toEffectiveTask(task, 1_000)).toEqual({
       status: "auto_confirmed",
       outcome: "confirmed",
       score: 1,
@@ -74,6 +74,6 @@ describe("a task past its window", () => {
       closedAt: 1_000,
     });
     const held = { ...task, status: "disputed" as const };
-    expect(effectiveTask(held, 2_000)).toBe(held);
+    expect(toEffectiveTask(held, 2_000)).toBe(held);
   });
 });

@@ -4,7 +4,7 @@ import fc from "fast-check";
 import { encodeFunctionData } from "viem/utils";
 import { beforeAll, describe, expect, it } from "vitest";
 import { settlementAbi } from "../../scripts/chain/abi.ts";
-import { didHash } from "../../src/chain/hashes.ts";
+import { hashDid } from "../../src/chain/hashes.ts";
 import { asProvider, paid, pairOf } from "../facilitation/support.ts";
 import { escrowOf, follow, heldBy, linesOf, releaseSurplus, transferTo } from "../follower/support.ts";
 import { deposit, rows } from "../promotion/support.ts";
@@ -25,7 +25,7 @@ const STEPS = ["settle", "pay", "deposit", "transfer", "release", "threshold", "
 
 async function setThreshold(did: string, units: number): Promise<void> {
   const { token } = chainOf(NETWORK);
-  const args = [didHash(did), token as `0x${string}`, BigInt(units)] as const;
+  const args = [hashDid(did), token as `0x${string}`, BigInt(units)] as const;
   const { to, data } = asRole(NETWORK, encodeFunctionData({ abi: settlementAbi, functionName: "setThreshold", args }));
   await send(NETWORK, account(1), to, data);
 }

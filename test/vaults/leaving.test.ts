@@ -1,6 +1,6 @@
 // A provider has left a vault (MKT-30) if it sells nothing there, nothing is open, and every dispute window has closed at that instant.
 import { expect, it } from "vitest";
-import { leaves } from "../../src/vaults/exit.ts";
+import { isLeaving } from "../../src/vaults/exit.ts";
 
 const NOW = 1_800_000_000_000;
 const gone = { sells: false, open: false, closesAt: NOW };
@@ -11,5 +11,5 @@ it.each([
   ["not while it sells", { ...gone, sells: true }, false],
   ["not while something is open", { ...gone, open: true }, false],
 ])("decides that the provider has left: %s", (_name, standing, left) => {
-  expect(leaves({ standing }, NOW)).toBe(left);
+  expect(isLeaving({ standing }, NOW)).toBe(left);
 });

@@ -3,7 +3,7 @@
 import { encodeFunctionData } from "viem/utils";
 import { beforeAll, describe, expect, it } from "vitest";
 import { settlementAbi } from "../../scripts/chain/abi.ts";
-import { didHash } from "../../src/chain/hashes.ts";
+import { hashDid } from "../../src/chain/hashes.ts";
 import { followThreshold } from "../../src/escrow/follow-threshold.ts";
 import { pairOf } from "../facilitation/support.ts";
 import { escrowOf, follow, heldBy, linesOf } from "../follower/support.ts";
@@ -97,7 +97,7 @@ describe("a provider that comes back while its low threshold is on its way", () 
   it("gets only what is above its threshold from a release although the contract still has the low one", async () => {
     const did = await funded(world, 20 * UNIT);
     const { token } = chainOf(NETWORK);
-    const args = [didHash(did), token as `0x${string}`, BigInt(THRESHOLD), 0n] as const;
+    const args = [hashDid(did), token as `0x${string}`, BigInt(THRESHOLD), 0n] as const;
     const { to, data } = asRole(
       NETWORK,
       encodeFunctionData({ abi: settlementAbi, functionName: "setLowThreshold", args }),

@@ -4,7 +4,7 @@ import { encodeFunctionData } from "viem/utils";
 import { beforeAll, describe, expect, it } from "vitest";
 import { authorityAbi, settlementAbi, tokenAbi } from "../../scripts/chain/abi.ts";
 import { ROLES } from "../../scripts/chain/roles.ts";
-import { didHash } from "../../src/chain/hashes.ts";
+import { hashDid } from "../../src/chain/hashes.ts";
 import { DAY_MS, HOUR_MS } from "../../src/core/limits.ts";
 import { autoConfirmTasks } from "../../src/tasks/auto-confirm.ts";
 import { findLeaving, releaseEscrows } from "../../src/vaults/exit.ts";
@@ -120,7 +120,7 @@ describe("a release (MKT-29)", () => {
   it("leaves the reserve of open disputes in the vault", async () => {
     const did = await funded(world, 20 * UNIT);
     const { token } = chainOf(NETWORK);
-    const args = [didHash(did), token as Hex, BigInt(3 * UNIT)] as const;
+    const args = [hashDid(did), token as Hex, BigInt(3 * UNIT)] as const;
     const { to, data } = asRole(NETWORK, encodeFunctionData({ abi: settlementAbi, functionName: "setReserve", args }));
     await send(NETWORK, account(2), to, data);
     expect((await released(did)).amount).toBe("2.00");

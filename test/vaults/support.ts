@@ -1,7 +1,7 @@
 // Helpers of the tests of releases: what they do to a provider's vault, and what they read of it.
 import { encodeFunctionData } from "viem/utils";
 import { settlementAbi } from "../../scripts/chain/abi.ts";
-import { didHash } from "../../src/chain/hashes.ts";
+import { hashDid } from "../../src/chain/hashes.ts";
 import { driveVault } from "../../src/vaults/exit.ts";
 import { bookedOf, follow } from "../follower/support.ts";
 import { later } from "../markets/support.ts";
@@ -33,7 +33,7 @@ export const releasesOf = async (did: string) => (await bookedOf(did)).filter(([
 /** The reserve that the contract keeps back of a vault, in base units. */
 export async function reserveOf(did: string, network = NETWORK): Promise<number> {
   const { settlement_contract: to, token } = chainOf(network);
-  const args = [didHash(did), token as `0x${string}`] as const;
+  const args = [hashDid(did), token as `0x${string}`] as const;
   const data = encodeFunctionData({ abi: settlementAbi, functionName: "reserveOf", args });
   return Number(await rpc<string>(network, "eth_call", [{ to, data }, "latest"]));
 }
@@ -41,7 +41,7 @@ export async function reserveOf(did: string, network = NETWORK): Promise<number>
 /** The threshold that the contract has. */
 export async function chainThreshold(did: string, network = NETWORK): Promise<number> {
   const { settlement_contract: to, token } = chainOf(network);
-  const args = [didHash(did), token as `0x${string}`] as const;
+  const args = [hashDid(did), token as `0x${string}`] as const;
   const data = encodeFunctionData({ abi: settlementAbi, functionName: "splitOf", args });
   return Number(`0x${(await rpc<string>(network, "eth_call", [{ to, data }, "latest"])).slice(-64)}`);
 }

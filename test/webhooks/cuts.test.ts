@@ -6,7 +6,7 @@ import { managementKeys } from "../../src/db/tables/accounts.ts";
 import { webhookEndpoints } from "../../src/db/tables/webhooks.ts";
 import { handOnJob } from "../../src/jobs/hand-on-events.ts";
 import { listNewEvents } from "../../src/jobs/tend-events.ts";
-import { handOnEvents } from "../../src/journal/outbox.ts";
+import { deliverNewEvents } from "../../src/journal/outbox.ts";
 import { LEASE_MS } from "../../src/webhooks/deliver.ts";
 import { fanOutEvents } from "../../src/webhooks/fan-out.ts";
 import { replayJob } from "../../src/webhooks/replay.ts";
@@ -53,7 +53,7 @@ test("delivers an event after a crash at any step of its change, hand-on, fan-ou
       phase = "change";
       expectStatus(await dying.call("POST", "/v1/agents", { body }), 201);
       phase = "hand-on";
-      await handOnEvents(dying.deps, SUBSCRIBERS);
+      await deliverNewEvents(dying.deps, SUBSCRIBERS);
       await listNewEvents(dying.deps);
       phase = "fan-out";
       await fanOutEvents(dying.deps);

@@ -13,7 +13,7 @@ import { newId } from "../../src/core/ids.ts";
 import { HOUR_MS, MINUTE_MS, SECOND_MS } from "../../src/core/limits.ts";
 import { EVENT_TYPES } from "../../src/journal/events.ts";
 import { drawWebhookSecret, signWebhook } from "../../src/protocol/webhook-signature.ts";
-import { isTaken, post } from "../../src/webhooks/post.ts";
+import { isAccepted, postDelivery } from "../../src/webhooks/post.ts";
 import { RETRY_WAITS_MS } from "../../src/webhooks/schedule.ts";
 import { type Command, end, launch, root } from "../scripts/commands.ts";
 import { untilListening } from "../scripts/processes.ts";
@@ -114,9 +114,9 @@ describe.each(RECEIVERS)("the receiver in $language", ({ language, file, program
 
     it("accepts what the service posts, and the service counts it as delivered", async () => {
       const event = settled();
-      const attempt = await post({ url, secrets: [secret], eventId: event.id, body: event.body });
+      const attempt = await postDelivery({ url, secrets: [secret], eventId: event.id, body: event.body });
       expect(attempt).toMatchObject({ status: 204, error: null });
-      expect(isTaken(attempt)).toBe(true);
+      expect(isAccepted(attempt)).toBe(true);
       expectHandled(event);
     });
 
@@ -162,15 +162,15 @@ describe.each(RECEIVERS)("the receiver in $language", ({ language, file, program
 
     it("keeps nothing of an event that fails, and handles it at the next attempt", async () => {
       const event = settled();
-      const attempt = () => post({ url, secrets: [secret], eventId: event.id, body: event.body });
+      const attempt = () => postDelivery({ url, secrets: [secret], eventId: event.id, body: event.body });
       db.exec("ALTER TABLE sales RENAME TO away");
       try {
-        expect(isTaken(await attempt())).toBe(false);
+        expect(isAccepted(await attempt())).toBe(false);
         expect(all("handled")).toEqual([]);
       } finally {
         db.exec("ALTER TABLE away RENAME TO sales");
       }
-      expect(isTaken(await attempt())).toBe(true);
+      expect(isAccepted(await attempt())).toBe(true);
       expectHandled(event);
     });
   });
@@ -201,7 +201,7 @@ describe("the page", () => {
     await new Promise<void>((listening) => server.listen(0, "127.0.0.1", listening));
     const { port } = server.address() as AddressInfo;
     const { id, body } = settled();
-    await post({ url: `http://127.0.0.1:${port}/`, secrets: [secret], eventId: id, body });
+    await postDelivery({ url: `http://127.0.0.1:${port}/`, secrets: [secret], eventId: id, body });
     server.close();
     const sent = await promise;
     const pairs = rowsBehind("Header | The same as | Value").map((row) => names(row).slice(0, 2));

@@ -3,7 +3,7 @@ import { expect, it } from "vitest";
 import { newId } from "../../src/core/ids.ts";
 import { jobs } from "../../src/db/tables/journal.ts";
 import { startJobs } from "../../src/jobs/start.ts";
-import { handOnEvents } from "../../src/journal/outbox.ts";
+import { deliverNewEvents } from "../../src/journal/outbox.ts";
 import { fanOutEvents } from "../../src/webhooks/fan-out.ts";
 import { fanOutJob, sweepWebhooks, wakeEndpoints } from "../../src/webhooks/sweep.ts";
 import { operator } from "../standing/account-support.ts";
@@ -27,7 +27,7 @@ it("reports the oldest waiting event, and the longest due delivery", async () =>
   const there = await receiver();
   const made = await endpoint(world, there.url, { event_types: ["agent.registered"] });
   const stopped = await endpoint(world, there.url, { event_types: ["agent.registered"] });
-  await world.serve(() => handOnEvents(world.deps, []));
+  await world.serve(() => deliverNewEvents(world.deps, []));
   await world.serve(() => fanOutEvents(world.deps));
   expect(await events()).toEqual(NOTHING);
   const before = new Date(world.now()).toISOString();
@@ -36,7 +36,7 @@ it("reports the oldest waiting event, and the longest due delivery", async () =>
   world.advance(90_000);
   const waiting = await events();
   expect(waiting).toEqual({ waiting: 2, oldest_waiting_at: before, lag_seconds: 90, oldest_undelivered_at: null });
-  await world.serve(() => handOnEvents(world.deps, []));
+  await world.serve(() => deliverNewEvents(world.deps, []));
   expect((await events()).waiting).toBe(2);
   await world.serve(() => fanOutEvents(world.deps));
   const queuedAt = new Date(world.now()).toISOString();
@@ -63,7 +63,7 @@ it("reports the oldest waiting event, and the longest due delivery", async () =>
 });
 
 it("reports the oldest waiting event even if the first one is from a sandbox that is ahead", async () => {
-  await world.serve(() => handOnEvents(world.deps, []));
+  await world.serve(() => deliverNewEvents(world.deps, []));
   await world.serve(() => fanOutEvents(world.deps));
   const { d1 } = world.meter;
   await anEvent(world);
@@ -79,7 +79,7 @@ it("reports the oldest waiting event even if the first one is from a sandbox tha
   world.meter.beforeBatch(2, () => Promise.reject(new Error("the database is down")));
   await startJobs(world.deps, [fanOutJob]);
   expect((await events()).lag_seconds).toBe(700);
-  await world.serve(() => handOnEvents(world.deps, []));
+  await world.serve(() => deliverNewEvents(world.deps, []));
   await world.serve(() => fanOutEvents(world.deps));
   expect(await events()).toMatchObject({ waiting: 0, oldest_waiting_at: null, lag_seconds: 0 });
 });

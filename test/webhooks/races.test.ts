@@ -1,7 +1,7 @@
 // Concurrent deliveries, and deliveries while their endpoint changes (EVT-25). The receiver holds its answers until the test continues.
 import { describe, expect, it } from "vitest";
 import { verifyWebhook, webhookHeaders } from "../../src/protocol/webhook-signature.ts";
-import { claim, LEASE_MS } from "../../src/webhooks/deliver.ts";
+import { claimDeliveries, LEASE_MS } from "../../src/webhooks/deliver.ts";
 import { fanOutEvents } from "../../src/webhooks/fan-out.ts";
 import { replayJob } from "../../src/webhooks/replay.ts";
 import { deliverAll } from "../support/queue.ts";
@@ -33,29 +33,29 @@ describe("concurrent claims", () => {
     await someEvents(world, 10);
     await fanOut();
     const claims = await world.serve(() =>
-      Promise.all(Array.from({ length: 12 }, () => claim(world.deps, made.webhook_id, true))),
+      Promise.all(Array.from({ length: 12 }, () => claimDeliveries(world.deps, made.webhook_id, true))),
     );
     const ids = claims.flatMap(({ claimed }) => claimed.map(({ deliveryId }) => deliveryId));
     expect([ids.length, new Set(ids).size]).toEqual([10, 10]);
-    expect((await claim(world.deps, made.webhook_id, false)).claimed).toEqual([]);
+    expect((await claimDeliveries(world.deps, made.webhook_id, false)).claimed).toEqual([]);
     world.advance(LEASE_MS + 1_000);
-    expect((await claim(world.deps, made.webhook_id, false)).claimed).toHaveLength(10);
+    expect((await claimDeliveries(world.deps, made.webhook_id, false)).claimed).toHaveLength(10);
   });
 
   it("lease each delivery once, also if all callers have found it before", async () => {
     const made = await endpoint(world, "https://hooks.example.com/", registered);
     await someEvents(world, 12);
     await fanOut();
-    const { claimed, found } = await world.serve(() => claim(world.deps, made.webhook_id, true));
+    const { claimed, found } = await world.serve(() => claimDeliveries(world.deps, made.webhook_id, true));
     expect([claimed.length, found.length]).toEqual([2, 10]);
     const claims = await world.serve(() =>
-      Promise.all(Array.from({ length: 12 }, () => claim(world.deps, made.webhook_id, false, { found }))),
+      Promise.all(Array.from({ length: 12 }, () => claimDeliveries(world.deps, made.webhook_id, false, { found }))),
     );
     const ids = claims.flatMap((one) => one.claimed.map(({ deliveryId }) => deliveryId));
     expect(ids.toSorted()).toEqual(found.map(({ deliveryId }) => deliveryId).toSorted());
     expect(claims.flatMap((one) => one.found)).toEqual([]);
     world.advance(LEASE_MS + 1_000);
-    expect((await claim(world.deps, made.webhook_id, false, { found })).claimed).toHaveLength(10);
+    expect((await claimDeliveries(world.deps, made.webhook_id, false, { found })).claimed).toHaveLength(10);
   });
 
   it("let none of six objects at work send a delivery twice", async () => {

@@ -2,7 +2,7 @@
 import { expect, it } from "vitest";
 import { SECOND_MS } from "../../src/core/limits.ts";
 import { fanOutEvents } from "../../src/webhooks/fan-out.ts";
-import { CLAIMED_AT_ONCE, CLAIMS_AT_ONCE } from "../../src/webhooks/schedule.ts";
+import { CLAIM_SIZE, CLAIMS_PER_INVOCATION } from "../../src/webhooks/schedule.ts";
 import { deliverAll } from "../support/queue.ts";
 import type { Behaviour } from "../support/receiver.ts";
 import { expectStatus, type Json } from "../support/world.ts";
@@ -70,12 +70,12 @@ it("delivers in several invocations if there is more than one may send", async (
   const there = await receiver();
   const made = await endpoint(world, there.url, registered);
   // The first claim of an invocation takes two.
-  const count = CLAIMS_AT_ONCE * CLAIMED_AT_ONCE + 1;
+  const count = CLAIMS_PER_INVOCATION * CLAIM_SIZE + 1;
   await someEvents(world, count);
   await fanOutEvents(world.deps);
   expectStatus(await world.call("POST", `${pathOf(made)}/test`), 200);
   expect(await atRest(made)).toBe(world.now());
-  expect(await there.received()).toHaveLength((CLAIMS_AT_ONCE - 1) * CLAIMED_AT_ONCE + 2);
+  expect(await there.received()).toHaveLength((CLAIMS_PER_INVOCATION - 1) * CLAIM_SIZE + 2);
   expect(await fireAlarm(world, made)).toBe(null);
   const ids = await eventIdsOf(there);
   expect([ids.length, new Set(ids).size]).toEqual([count + 1, count + 1]);

@@ -1,5 +1,5 @@
 // Runs the command that deploys the contracts to a public network. Nothing that it prints contains a key.
-import { reasonOf, redactor } from "./node.ts";
+import { createRedactor, describeError } from "./node.ts";
 import { runDeployment } from "./run.ts";
 import { readSettings, USAGE } from "./settings.ts";
 
@@ -10,13 +10,13 @@ export async function runCommand(
   env: NodeJS.ProcessEnv,
   { print, complain }: { readonly print: Print; readonly complain: Print },
 ): Promise<number> {
-  const redact = redactor(env);
+  const redact = createRedactor(env);
   try {
     if (args.includes("--help")) print(USAGE);
     else await runDeployment(readSettings(args, env), (line) => print(redact(line)));
     return 0;
   } catch (error) {
-    for (const line of reasonOf(error)) complain(redact(line));
+    for (const line of describeError(error)) complain(redact(line));
     return 1;
   }
 }

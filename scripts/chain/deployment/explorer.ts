@@ -4,7 +4,7 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { encodeAbiParameters, type Hex } from "viem";
 import { artifacts } from "../deploy.ts";
-import { standardInput } from "../solidity.ts";
+import { buildStandardInput } from "../solidity.ts";
 import type { Plan } from "./plan.ts";
 import type { Settings } from "./settings.ts";
 
@@ -38,7 +38,7 @@ export async function writeExplorerFiles(out: string, settings: Settings, plan: 
     };
     return [
       write(join(out, `${name}.json`), { ...description, ...(name === "AccessManager" && { license: "MIT" }) }),
-      write(join(out, `${name}.input.json`), standardInput(FOLDER, FILES[name])),
+      write(join(out, `${name}.input.json`), buildStandardInput(FOLDER, FILES[name])),
     ];
   });
 }

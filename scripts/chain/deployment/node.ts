@@ -29,7 +29,7 @@ export function connect({ rpcUrl, deployerKey }: Pick<Settings, "rpcUrl" | "depl
 }
 
 /** Sends a transaction and waits for its block. Calls `onSent` before it waits. */
-export async function transact(
+export async function sendAndWait(
   { client, wallet }: Node,
   call: { readonly to: Hex; readonly data: Hex },
   onSent: (hash: Hex) => void,
@@ -45,8 +45,8 @@ export async function transact(
 }
 
 /** Waits until no transaction of the deployer is pending. An interrupted run may have left one, which must not be sent twice. */
-export async function untilNothingWaits({ client, wallet, pollingInterval }: Node, waitMs = MINED_WITHIN_MS) {
-  await until(
+export async function waitUntilIdle({ client, wallet, pollingInterval }: Node, waitMs = MINED_WITHIN_MS) {
+  await waitUntil(
     pollingInterval,
     waitMs,
     "a transaction of the deployer waits for a block: run this again later",
@@ -61,7 +61,7 @@ export async function untilNothingWaits({ client, wallet, pollingInterval }: Nod
   );
 }
 
-export async function until(pollMs: number, waitMs: number, fault: string, holds: () => Promise<boolean>) {
+export async function waitUntil(pollMs: number, waitMs: number, fault: string, holds: () => Promise<boolean>) {
   const end = Date.now() + waitMs;
   while (!(await holds())) {
     if (Date.now() > end) throw new DeploymentError(fault);
@@ -70,13 +70,13 @@ export async function until(pollMs: number, waitMs: number, fault: string, holds
 }
 
 /** Returns a function that removes the node's URL, the parts of it that may be keys, and the deployer's key from a text. */
-export function redactor(env: NodeJS.ProcessEnv): (text: string) => string {
+export function createRedactor(env: NodeJS.ProcessEnv): (text: string) => string {
   const [rpcUrl = "", key = ""] = [env["RPC_URL"], env["DEPLOYER_KEY"]];
   const secrets = [rpcUrl, key, key.replace(/^0x/, "")];
   if (URL.canParse(rpcUrl)) {
     const { href, host, hostname, username, password, pathname, search, searchParams } = new URL(rpcUrl);
     const parts = [...pathname.split("/"), ...searchParams.values(), username, password];
-    secrets.push(href, host, hostname, pathname, search, ...parts.flatMap((part) => [part, decoded(part)]));
+    secrets.push(href, host, hostname, pathname, search, ...parts.flatMap((part) => [part, decodePart(part)]));
   }
   const hidden = secrets.filter((secret) => secret.length >= SECRET_CHARS).sort((a, b) => b.length - a.length);
   return (text) =>
@@ -86,7 +86,7 @@ export function redactor(env: NodeJS.ProcessEnv): (text: string) => string {
     );
 }
 
-function decoded(part: string): string {
+function decodePart(part: string): string {
   try {
     return decodeURIComponent(part);
   } catch {
@@ -95,7 +95,7 @@ function decoded(part: string): string {
 }
 
 /** Says in one line why something failed. viem's long message contains the node's URL and the request. */
-export function reasonOf(error: unknown): string[] {
+export function describeError(error: unknown): string[] {
   if (error instanceof DeploymentError) return [...error.faults];
   if (!(error instanceof BaseError)) return [error instanceof Error ? error.message : String(error)];
   const cause = error.walk();

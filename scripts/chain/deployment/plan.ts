@@ -1,8 +1,8 @@
 // Reads from the chain alone which steps of a deployment are done, so that the next run continues an interrupted one.
 import { type Abi, encodeFunctionData, formatEther, formatUnits, type Hex, parseUnits } from "viem";
 import { authorityAbi, tokenAbi } from "../abi.ts";
-import { CREATE2_DEPLOYER, creationOf } from "../deploy.ts";
-import { ROLES, roleCalls } from "../roles.ts";
+import { CREATE2_DEPLOYER, encodeCreation } from "../deploy.ts";
+import { encodeRoleCalls, ROLES } from "../roles.ts";
 import type { Node } from "./node.ts";
 import { DeploymentError, type Settings } from "./settings.ts";
 
@@ -43,9 +43,9 @@ export async function readPlan({ client }: Node, settings: Settings): Promise<Pl
     throw new DeploymentError(`${CREATE2_DEPLOYER} is not the deployer of CREATE2 contracts on this chain`);
   }
   const { symbol, decimals } = await readToken({ client }, token);
-  const base = baseUnits(settings.base, decimals);
-  const authority = creationOf("AccessManager", [deployer], salt);
-  const contract = creationOf("SettlementContract", [authority.address, feeRecipient, token, base], salt);
+  const base = parseBase(settings.base, decimals);
+  const authority = encodeCreation("AccessManager", [deployer], salt);
+  const contract = encodeCreation("SettlementContract", [authority.address, feeRecipient, token, base], salt);
   const [authorityCode, contractCode, ...coldCodes] = await Promise.all(
     [authority.address, contract.address, ...COLD_KEYS.map((name) => keys[name])].map(codeOf),
   );
@@ -58,7 +58,7 @@ export async function readPlan({ client }: Node, settings: Settings): Promise<Pl
       `the authority ${authority.address} of this deployer was handed over with another contract: give the settings of that run, or another --salt`,
     );
   }
-  const calls = roleCalls(authority.address, contract.address, deployer, keys, delays);
+  const calls = encodeRoleCalls(authority.address, contract.address, deployer, keys, delays);
   const handOver = encodeFunctionData({ abi: authorityAbi as Abi, functionName: "multicall", args: [calls] });
   return {
     ...{ authority: authority.address, contract: contract.address, symbol, decimals, base },
@@ -66,9 +66,9 @@ export async function readPlan({ client }: Node, settings: Settings): Promise<Pl
     coldAccounts: COLD_KEYS.filter((_, at) => ACCOUNT_CODE.test(coldCodes[at] ?? "0x")),
     head: await client.getBlockNumber(),
     steps: [
-      step(`AccessManager at ${authority.address}`, authorityCode !== undefined, CREATE2_DEPLOYER, authority.data),
-      step(`SettlementContract at ${contract.address}`, contractCode !== undefined, CREATE2_DEPLOYER, contract.data),
-      step(
+      toStep(`AccessManager at ${authority.address}`, authorityCode !== undefined, CREATE2_DEPLOYER, authority.data),
+      toStep(`SettlementContract at ${contract.address}`, contractCode !== undefined, CREATE2_DEPLOYER, contract.data),
+      toStep(
         `the roles, and the deployer gives up the root (${calls.length} calls in one)`,
         handedOver,
         authority.address,
@@ -78,7 +78,7 @@ export async function readPlan({ client }: Node, settings: Settings): Promise<Pl
   };
 }
 
-const step = (title: string, done: boolean, to: Hex, data: Hex): Step => ({ title, done, to, data });
+const toStep = (title: string, done: boolean, to: Hex, data: Hex): Step => ({ title, done, to, data });
 
 async function readToken({ client }: Pick<Node, "client">, token: Hex) {
   const contract = { address: token, abi: tokenAbi } as const;
@@ -91,7 +91,7 @@ async function readToken({ client }: Pick<Node, "client">, token: Hex) {
   }
 }
 
-function baseUnits(text: string, decimals: number): bigint {
+function parseBase(text: string, decimals: number): bigint {
   const places = text.split(".")[1]?.length ?? 0;
   if (places > decimals) throw new DeploymentError(`TOKEN_BASE has ${places} decimals, the token ${decimals}`);
   const base = parseUnits(text, decimals);
@@ -100,7 +100,7 @@ function baseUnits(text: string, decimals: number): bigint {
 }
 
 /** Returns why a plan is refused although each setting is valid. */
-export function objectionsTo(plan: Plan, { target, keys, allowEoaAdmin }: Settings): string[] {
+export function findObjections(plan: Plan, { target, keys, allowEoaAdmin }: Settings): string[] {
   if (target.kind !== "mainnet" || allowEoaAdmin) return [];
   return plan.coldAccounts.map(
     (name) =>
@@ -108,7 +108,7 @@ export function objectionsTo(plan: Plan, { target, keys, allowEoaAdmin }: Settin
   );
 }
 
-export function describe(plan: Plan, settings: Settings): string[] {
+export function describePlan(plan: Plan, settings: Settings): string[] {
   const { target, deployer, keys, feeRecipient, token, delays } = settings;
   const hours = (seconds: number) => (seconds === 0 ? "at once" : `after ${seconds / 3_600} h`);
   const kindOf = (name: ColdKey) => (plan.coldAccounts.includes(name) ? "an account with a key" : "a contract");

@@ -4,10 +4,10 @@ import { BaseError, formatEther, type Hex, MethodNotFoundRpcError, MethodNotSupp
 import { settlementAbi } from "../abi.ts";
 import { checkNetworks } from "../check-networks.ts";
 import { writeExplorerFiles } from "./explorer.ts";
-import { connect, type Node, transact, until, untilNothingWaits } from "./node.ts";
-import { describe, objectionsTo, type Plan, readPlan, type Step } from "./plan.ts";
+import { connect, type Node, sendAndWait, waitUntil, waitUntilIdle } from "./node.ts";
+import { describePlan, findObjections, type Plan, readPlan, type Step } from "./plan.ts";
 import { DeploymentError, type Settings } from "./settings.ts";
-import { differences } from "./verify.ts";
+import { findDifferences } from "./verify.ts";
 
 /** One node of a load balancer may not know yet what another has reported. */
 const SEEN_WITHIN_MS = 60_000;
@@ -15,15 +15,15 @@ const SEEN_WITHIN_MS = 60_000;
 export async function runDeployment(settings: Settings, print: (line: string) => void): Promise<void> {
   const node = connect(settings);
   const plan = await readPlan(node, settings);
-  for (const line of describe(plan, settings)) print(line);
-  const objections = objectionsTo(plan, settings);
+  for (const line of describePlan(plan, settings)) print(line);
+  const objections = findObjections(plan, settings);
   if (objections.length > 0) throw new DeploymentError(...objections);
   const missing = plan.steps.filter(({ done }) => !done);
   if (missing.length > 0) await simulate(node, settings, plan, missing, print);
   if (settings.dryRun) return print("Dry run: nothing was sent.");
   const first = plan.steps.every(({ done }) => !done) ? plan.head : settings.fromBlock;
   await takeSteps(node, settings, print);
-  const faults = await differences(node, settings, plan, first);
+  const faults = await findDifferences(node, settings, plan, first);
   if (faults.length > 0) throw new DeploymentError("the deployment differs from the settings:", ...faults);
   print(
     "Verified: the code is that of the artifacts; every role is as planned and no other account has one; the deployer holds nothing.",
@@ -33,7 +33,7 @@ export async function runDeployment(settings: Settings, print: (line: string) =>
     const vault = await node.client.readContract({ ...view, functionName: "vaultImplementation" });
     for (const file of await writeExplorerFiles(settings.out, settings, plan, vault)) print(`Wrote ${file}`);
   }
-  const entry = entryOf(settings, plan);
+  const entry = toNetworksEntry(settings, plan);
   const { registrar, arbiter } = settings.keys;
   const open = await checkNetworks([{ ...entry, rpc_url: settings.rpcUrl }], { registrar, arbiter });
   for (const fault of open) print(`Before the service starts: ${fault}`);
@@ -43,20 +43,20 @@ export async function runDeployment(settings: Settings, print: (line: string) =>
 
 async function takeSteps(node: Node, settings: Settings, print: (line: string) => void): Promise<void> {
   while (true) {
-    await untilNothingWaits(node);
+    await waitUntilIdle(node);
     const { steps } = await readPlan(node, settings);
     const index = steps.findIndex(({ done }) => !done);
     const next = steps[index];
     if (next === undefined) return;
     const name = `${index + 1} of ${steps.length}`;
-    const { status, blockNumber, transactionHash } = await transact(node, next, (hash) =>
+    const { status, blockNumber, transactionHash } = await sendAndWait(node, next, (hash) =>
       print(`Sent ${name}: ${hash}`),
     );
     if (status !== "success")
       throw new DeploymentError(`${transactionHash} failed: run this again with --dry-run to see why`);
     print(`Mined ${name} in block ${blockNumber}`);
     const fault = "the node does not show the mined transaction yet: run this again to continue from there";
-    await until(node.pollingInterval, SEEN_WITHIN_MS, fault, async () => {
+    await waitUntil(node.pollingInterval, SEEN_WITHIN_MS, fault, async () => {
       const plan = await readPlan(node, settings);
       return plan.steps[index]?.done === true;
     });
@@ -95,7 +95,7 @@ const lacksSimulation = (error: unknown): boolean =>
   error.walk((cause) => cause instanceof MethodNotFoundRpcError || cause instanceof MethodNotSupportedRpcError) !==
     null;
 
-const entryOf = ({ target, token, base }: Settings, { contract, authority, symbol, decimals }: Plan) => ({
+const toNetworksEntry = ({ target, token, base }: Settings, { contract, authority, symbol, decimals }: Plan) => ({
   network: target.network,
   chain_id: target.chain_id,
   kind: target.kind,

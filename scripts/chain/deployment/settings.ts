@@ -114,7 +114,7 @@ export function readSettings(argv: readonly string[], env: NodeJS.ProcessEnv): S
   const delays = readDelays(target, given, faults);
   const fromBlock = given("from-block") ?? "0";
   if (!/^\d{1,15}$/.test(fromBlock)) faults.push("FROM_BLOCK is the number of a block");
-  faults.push(...conflictsOf({ ...addresses, deployer }));
+  faults.push(...findConflicts({ ...addresses, deployer }));
   if (faults.length > 0) throw new DeploymentError(...faults);
   const salt = given("salt");
   const {
@@ -210,7 +210,7 @@ function readDelays(target: Target, given: (value: Value) => string | undefined,
  * Returns pairs of roles that have one address and must not. One theft would take both roles; the guardian cannot stop itself; and the deployer,
  * whose key is on an online machine, must keep nothing.
  */
-function conflictsOf(addresses: Readonly<Record<string, Hex | null>>): string[] {
+function findConflicts(addresses: Readonly<Record<string, Hex | null>>): string[] {
   const online = ["registrar", "arbiter", "guardian", "deployer"] as const;
   const pairs: (readonly [string, string])[] = [
     ...["admin", ...online].map((name) => ["owner", name] as const),

@@ -21,13 +21,22 @@ const ROLE_EVENTS = [
 ] as const;
 
 /** @returns a line for each difference; none if everything is as wanted */
-export async function differences(node: Node, settings: Settings, plan: Plan, fromBlock: bigint): Promise<string[]> {
-  const parts = [codeFaults(node, plan), settingFaults(node, settings, plan), roleFaults(node, settings, plan)];
-  return [...(await Promise.all(parts)).flat(), ...(await memberFaults(node, settings, plan, fromBlock))];
+export async function findDifferences(
+  node: Node,
+  settings: Settings,
+  plan: Plan,
+  fromBlock: bigint,
+): Promise<string[]> {
+  const parts = [
+    findCodeFaults(node, plan),
+    findSettingFaults(node, settings, plan),
+    findRoleFaults(node, settings, plan),
+  ];
+  return [...(await Promise.all(parts)).flat(), ...(await findMemberFaults(node, settings, plan, fromBlock))];
 }
 
 /** Checks that the code is the artifact's, and that the constructors wrote only the expected addresses into it. */
-async function codeFaults({ client }: Node, { authority, contract }: Plan): Promise<string[]> {
+async function findCodeFaults({ client }: Node, { authority, contract }: Plan): Promise<string[]> {
   const vault = await client.readContract({
     address: contract,
     abi: settlementAbi,
@@ -40,11 +49,11 @@ async function codeFaults({ client }: Node, { authority, contract }: Plan): Prom
   ];
   const found = await Promise.all(wanted.map(([, address]) => client.getCode({ address })));
   return wanted.flatMap(([name, address, written], i) =>
-    codeIs(name, found[i], written) ? [] : [`the code at ${address} is not that of ${name}`],
+    hasArtifactCode(name, found[i], written) ? [] : [`the code at ${address} is not that of ${name}`],
   );
 }
 
-function codeIs(name: keyof typeof artifacts, code: Hex | undefined, written: readonly Hex[]): boolean {
+function hasArtifactCode(name: keyof typeof artifacts, code: Hex | undefined, written: readonly Hex[]): boolean {
   const { deployedBytecode, immutables } = artifacts[name];
   const allowed = new Set(written.map((address) => address.slice(2).toLowerCase().padStart(WORD_DIGITS, "0")));
   let masked = code?.toLowerCase() ?? "";
@@ -56,7 +65,7 @@ function codeIs(name: keyof typeof artifacts, code: Hex | undefined, written: re
   return masked === deployedBytecode;
 }
 
-async function settingFaults({ client }: Node, settings: Settings, plan: Plan): Promise<string[]> {
+async function findSettingFaults({ client }: Node, settings: Settings, plan: Plan): Promise<string[]> {
   const read = (functionName: string, args: readonly unknown[] = []) =>
     client.readContract({ address: plan.contract, abi: settlementAbi as Abi, functionName, args });
   const wanted: [string, readonly unknown[], unknown][] = [
@@ -76,7 +85,7 @@ const textOf = (value: unknown): string => String(value).toLowerCase();
 
 type Check = readonly [what: string, view: string, args: readonly unknown[], wanted: unknown];
 
-async function roleFaults({ client }: Node, { keys, delays, deployer }: Settings, plan: Plan): Promise<string[]> {
+async function findRoleFaults({ client }: Node, { keys, delays, deployer }: Settings, plan: Plan): Promise<string[]> {
   const checks: Check[] = [
     ...Object.entries(ROLES).flatMap(([label, { id, holder, delay }]): Check[] => [
       [`${label} of the ${holder}`, "hasRole", [id, keys[holder]], [true, delay === null ? 0 : delays[delay]]],
@@ -87,11 +96,13 @@ async function roleFaults({ client }: Node, { keys, delays, deployer }: Settings
     ]),
     ["the root of the deployer", "hasRole", [ROOT, deployer], [false, 0]],
     ["the closing of the contract", "isTargetClosed", [plan.contract], false],
-    ...functionChecks(plan.contract, settlementAbi as Abi, (name) => {
+    ...listFunctionChecks(plan.contract, settlementAbi as Abi, (name) => {
       const role = Object.values(ROLES).find(({ functions }) => (functions as readonly string[]).includes(name));
       return role?.id ?? ROOT;
     }),
-    ...functionChecks(plan.authority, authorityAbi as Abi, (name) => (name === "grantRole" ? ROLES.OWNER.id : ROOT)),
+    ...listFunctionChecks(plan.authority, authorityAbi as Abi, (name) =>
+      name === "grantRole" ? ROLES.OWNER.id : ROOT,
+    ),
   ];
   const faults: string[] = [];
   // One call at a time, because public nodes limit requests.
@@ -103,7 +114,7 @@ async function roleFaults({ client }: Node, { keys, delays, deployer }: Settings
 }
 
 /** Checks that each function which changes state has its role of the table, or else the root, which has no holder. */
-const functionChecks = (target: Hex, abi: Abi, roleOf: (name: string) => bigint): Check[] =>
+const listFunctionChecks = (target: Hex, abi: Abi, roleOf: (name: string) => bigint): Check[] =>
   abi.flatMap((entry): Check[] => {
     if (entry.type !== "function" || entry.stateMutability === "view" || entry.stateMutability === "pure") return [];
     const args = [target, toFunctionSelector(entry)];
@@ -111,8 +122,8 @@ const functionChecks = (target: Hex, abi: Abi, roleOf: (name: string) => bigint)
   });
 
 /** Finds accounts that hold a role and should not, from the events of grants and revocations. */
-async function memberFaults(node: Node, { keys }: Settings, plan: Plan, fromBlock: bigint): Promise<string[]> {
-  const logs = await logsOf(node, plan.authority, fromBlock, await node.client.getBlockNumber());
+async function findMemberFaults(node: Node, { keys }: Settings, plan: Plan, fromBlock: bigint): Promise<string[]> {
+  const logs = await readRoleLogs(node, plan.authority, fromBlock, await node.client.getBlockNumber());
   const members = new Map<string, { id: bigint; account: Hex }>();
   for (const { eventName, args } of parseEventLogs({ abi: ROLE_EVENTS, logs })) {
     const place = `${args.roleId} ${args.account}`;
@@ -126,7 +137,7 @@ async function memberFaults(node: Node, { keys }: Settings, plan: Plan, fromBloc
   });
 }
 
-async function logsOf({ client }: Node, address: Hex, first: bigint, last: bigint): Promise<Log[]> {
+async function readRoleLogs({ client }: Node, address: Hex, first: bigint, last: bigint): Promise<Log[]> {
   const waiting: [bigint, bigint][] = [[first, last]];
   const logs: Log[] = [];
   let searches = 0;

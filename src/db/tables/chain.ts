@@ -129,7 +129,7 @@ export const keyActs = sqliteTable(
 export type KeyActRow = typeof keyActs.$inferSelect;
 
 /** The reasons that close a network to new intents, besides what its follower has read (PAY-24). Real time, in epoch milliseconds. */
-export const networkStandings = sqliteTable("network_standings", {
+export const networkAvailability = sqliteTable("network_standings", {
   network: text().primaryKey(),
   /** When a caller that found the follower late last started it; 0: never. */
   sentAt: integer().notNull().default(0),

@@ -3,8 +3,8 @@
 import { eq } from "drizzle-orm";
 import { encodeFunctionData } from "viem/utils";
 import { settlementAbi } from "../../../scripts/chain/abi.ts";
-import { didHash } from "../../../src/chain/hashes.ts";
-import { wantAgain } from "../../../src/chain/store.ts";
+import { hashDid } from "../../../src/chain/hashes.ts";
+import { requestOperation } from "../../../src/chain/store.ts";
 import { agentMarkets } from "../../../src/db/tables/agents.ts";
 import { followers } from "../../../src/db/tables/chain.ts";
 import { ledgerLines, paymentIntents, transactions } from "../../../src/db/tables/money.ts";
@@ -82,7 +82,7 @@ const walletMoved = (asked: boolean) => async (world: World) => {
 async function releasedUnnoted(world: World): Promise<string> {
   const did = await paidIn(provider, THRESHOLD + 1)(world);
   await follow(world);
-  await store(world, (db) => wantAgain(db, releaseKey({ did, network: NETWORK }), { asked: "yes" }, Date.now()));
+  await store(world, (db) => requestOperation(db, releaseKey({ did, network: NETWORK }), { asked: "yes" }, Date.now()));
   await releaseSurplus(did);
   return did;
 }
@@ -90,7 +90,7 @@ async function releasedUnnoted(world: World): Promise<string> {
 /** A key of the service has called the contract directly, and the call is not read yet. */
 const actedBy = (key: string, functionName: "setReserve" | "setThreshold") => async (world: World) => {
   const did = await provider(world);
-  const args = [didHash(did), chainOf(NETWORK).token as `0x${string}`, BigInt(THRESHOLD / 2)] as const;
+  const args = [hashDid(did), chainOf(NETWORK).token as `0x${string}`, BigInt(THRESHOLD / 2)] as const;
   const call = asRole(NETWORK, encodeFunctionData({ abi: settlementAbi, functionName, args }));
   await send(NETWORK, key, call.to, call.data);
   return did;

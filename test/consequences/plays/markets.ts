@@ -1,11 +1,11 @@
 // Plays of a provider's markets (requested, provisioned by the queue, checked again, removed) and of the threshold.
 import { and, eq } from "drizzle-orm";
-import { doubtOperation } from "../../../src/chain/store.ts";
+import { recheckOperation } from "../../../src/chain/store.ts";
 import { agentMarkets, agents } from "../../../src/db/tables/agents.ts";
 import { chainOperations, registeredEditions } from "../../../src/db/tables/chain.ts";
 import { escrows } from "../../../src/db/tables/money.ts";
 import { followThreshold, followThresholds } from "../../../src/escrow/follow-threshold.ts";
-import { movedStates } from "../../../src/escrow/store.ts";
+import { toMovedStates } from "../../../src/escrow/store.ts";
 import { followChains } from "../../../src/follower/job.ts";
 import type { Job } from "../../../src/jobs/job.ts";
 import { moveEditions } from "../../../src/markets/move-editions.ts";
@@ -142,7 +142,7 @@ const saidOtherwise = (wanted: { wallet: string; threshold: string }) => async (
 async function withdrawn(world: World): Promise<string> {
   const did = await saidOtherwise({ wallet: OTHER_WALLET, threshold: "15000000" })(world);
   await store(world, (db) => [
-    doubtOperation(db, { network: NETWORK, kind: "provider_split", subject: did }, world.now()),
+    recheckOperation(db, { network: NETWORK, kind: "provider_split", subject: did }, world.now()),
   ]);
   return did;
 }
@@ -162,7 +162,7 @@ async function inEarlierVault(world: World): Promise<string> {
     db.update(escrows).set(full).where(eq(escrows.did, did)),
     db
       .update(agents)
-      .set(movedStates([{ network: NETWORK, state: "ACTIVE" }]))
+      .set(toMovedStates([{ network: NETWORK, state: "ACTIVE" }]))
       .where(eq(agents.did, did)),
   ]);
   return did;

@@ -1,6 +1,6 @@
 // Plays of agents that move to another principal or to production.
 import { SUBSCRIBERS } from "../../../src/cron.ts";
-import { handOnEvents } from "../../../src/journal/outbox.ts";
+import { deliverNewEvents } from "../../../src/journal/outbox.ts";
 import { grantMarket, setEscrow } from "../../payments/support.ts";
 import { deposit } from "../../promotion/support.ts";
 import { account } from "../../support/chain.ts";
@@ -30,7 +30,7 @@ const promoting =
     return async () => {
       await promote(world, did);
       // The delivery of its event removes what it leaves in the sandbox; the queue may have delivered it already.
-      await world.serve(() => handOnEvents(world.deps, SUBSCRIBERS));
+      await world.serve(() => deliverNewEvents(world.deps, SUBSCRIBERS));
       return { agent: [did] };
     };
   };

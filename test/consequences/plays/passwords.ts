@@ -1,5 +1,5 @@
 // Plays of passwords, of the address, of announcements, and of the jobs of accounts.
-import { announce } from "../../../src/accounts/announcements.ts";
+import { announceJob } from "../../../src/accounts/announcements.ts";
 import { mailNotices } from "../../../src/accounts/mail-notices.ts";
 import { pruneCredentials } from "../../../src/accounts/prune-credentials.ts";
 import { removeUnverified } from "../../../src/accounts/remove-unverified.ts";
@@ -188,7 +188,7 @@ export const PASSWORD_PLAYS: Plays = {
     ),
   },
   announce: {
-    "an account has not received an announcement yet": ofPerson(leaveUnreached, (world) => world.run(announce)),
+    "an account has not received an announcement yet": ofPerson(leaveUnreached, (world) => world.run(announceJob)),
   },
   mail_notices: {
     "a security notice to the owner is due": ofNobody(

@@ -1,6 +1,6 @@
 // Plays of the account's profile, and of the agents of its tenant principal.
 import { eq } from "drizzle-orm";
-import { FIRST } from "../../../src/core/due.ts";
+import { BEFORE_FIRST_DUE } from "../../../src/core/due.ts";
 import { principals, restatements } from "../../../src/db/tables/principals.ts";
 import { finishRestatements } from "../../../src/standing/restate-agents.ts";
 import { accredited } from "../../accounts/review-support.ts";
@@ -91,7 +91,7 @@ export const PROFILE_PLAYS: Plays = {
     // The state that a crash after the batch of the change leaves.
     "a crash left agents that state the old name": async ({ world }) => {
       const { tenant: principalId, dids } = await withAgents(world, true);
-      const from = { startedAt: world.now(), afterAt: FIRST.at, afterDid: FIRST.id };
+      const from = { startedAt: world.now(), afterAt: BEFORE_FIRST_DUE.at, afterDid: BEFORE_FIRST_DUE.id };
       await store(world, (db) => [
         db
           .update(principals)

@@ -1,5 +1,5 @@
 // Plays of a platform's calls about a provider's vault, and of the jobs that continue them.
-import { wantAgain } from "../../../src/chain/store.ts";
+import { requestOperation } from "../../../src/chain/store.ts";
 import { driveVault, findLeaving, releaseEscrows, releaseKey } from "../../../src/vaults/exit.ts";
 import { deposit } from "../../promotion/support.ts";
 import type { World } from "../../support/world.ts";
@@ -32,7 +32,7 @@ const left = (units: number) => async (world: World) => {
 /** A release is still waiting although the provider sells again. */
 async function back(world: World): Promise<string> {
   const did = await holding(1)(world);
-  await store(world, (db) => wantAgain(db, releaseKey({ did, network: NETWORK }), {}, Date.now()));
+  await store(world, (db) => requestOperation(db, releaseKey({ did, network: NETWORK }), {}, Date.now()));
   return did;
 }
 
