@@ -213,8 +213,8 @@ const LINES: Readonly<Record<string, (world: World) => Promise<void>>> = {
   },
 };
 
-describe("each line of what follows", () => {
-  const [, ...rows] = tableUnder("What follows");
+describe("each line of the consequences", () => {
+  const [, ...rows] = tableUnder("Consequences");
 
   it("is played here", () => expect(rows.map(([stolen]) => stolen)).toEqual(Object.keys(LINES)));
 

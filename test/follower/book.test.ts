@@ -123,7 +123,7 @@ describe("an amount that came to a vault without an event", () => {
     expect((await escrowOf(did)).balance).toBe(5 * UNIT);
     const alerts = await rows("select kind, message from alerts where subject = 'deposits on base-sepolia'");
     expect(alerts).toEqual([
-      { kind: "reconciliation", message: expect.stringContaining(`the vault of ${did} got 3000000`) },
+      { kind: "reconciliation", message: expect.stringContaining(`the vault of ${did} received 3000000`) },
     ]);
   });
 
