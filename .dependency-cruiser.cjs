@@ -26,7 +26,7 @@ const FEATURES = [
   "intents",
   "identity",
   "agents",
-  "standing",
+  "cascades",
   "markets",
   "payments",
   "tasks",

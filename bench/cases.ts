@@ -1,7 +1,7 @@
 // All cases: every operation, every job, and the messages whose work grows.
 import type { Case } from "./case.ts";
 import { ACCOUNTS } from "./cases/accounts.ts";
-import { CUSTOMER_STANDING } from "./cases/customer-standing.ts";
+import { CUSTOMER_STANDING } from "./cases/customer-suspensions.ts";
 import { CUSTOMERS } from "./cases/customers.ts";
 import { DIRECTORY } from "./cases/directory.ts";
 import { DISPUTES } from "./cases/disputes.ts";
@@ -18,7 +18,7 @@ import { REPORTS } from "./cases/reports.ts";
 import { REVIEW } from "./cases/review.ts";
 import { SANDBOX_CASES, SANDBOX_SWEEP } from "./cases/sandbox.ts";
 import { SESSIONS } from "./cases/sessions.ts";
-import { STANDING } from "./cases/standing.ts";
+import { STANDING } from "./cases/suspensions.ts";
 import { SWEEP_CASES } from "./cases/sweeps.ts";
 import { VERIFIERS } from "./cases/verifiers.ts";
 import { WEBHOOKS } from "./cases/webhooks.ts";

@@ -2,7 +2,7 @@
 // endpoint, alone and while other endpoints of its account are dead. As in production, the outbox's queue waits a second for more. Printed, never a
 // gate.
 import { setTimeout as sleep } from "node:timers/promises";
-import { instantOfId } from "../src/core/ids.ts";
+import { decodeIdInstant } from "../src/core/ids.ts";
 import { SECOND_MS } from "../src/core/limits.ts";
 import { watchOthers, workerdCpu } from "./cpu.ts";
 import { percentile95 } from "./paced.ts";
@@ -191,7 +191,7 @@ async function readFanOutTimes(
   const found = new Map<string, number>();
   await awaitCondition(async () => {
     const [rows = []] = await stage.sql([{ sql: text, params: [webhookId] }]);
-    for (const row of rows) found.set(String(row["event_id"]), instantOfId("dlv", String(row["delivery_id"])) ?? 0);
+    for (const row of rows) found.set(String(row["event_id"]), decodeIdInstant("dlv", String(row["delivery_id"])) ?? 0);
     return ids.every((id) => found.has(id));
   });
   return found;

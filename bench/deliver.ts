@@ -1,7 +1,7 @@
 // The parts of webhooks that the bench build runs itself: it commits events, and delivers them where their cost is counted.
 import { commitAll } from "../src/commit.ts";
 import type { Deps } from "../src/context.ts";
-import { firstId } from "../src/core/ids.ts";
+import { computeFirstId } from "../src/core/ids.ts";
 import { toEventRow, writeEvent } from "../src/journal/events.ts";
 import { deliverDue } from "../src/webhooks/deliver.ts";
 import { fanOutEvents } from "../src/webhooks/fan-out.ts";
@@ -16,7 +16,7 @@ export async function deliverFresh(deps: Deps, webhookId: string): Promise<void>
 export async function countDelivered(db: D1Database, webhookId: string, since: number) {
   const text = `select (select count(*) from webhook_deliveries where webhook_id = ?1 and delivery_id >= ?2 and status = 'delivered') as taken,
     (select count(*) from webhook_queue where webhook_id = ?1 and next_at <= ?3) as due`;
-  const counted = await db.prepare(text).bind(webhookId, firstId("dlv", since), Date.now()).first();
+  const counted = await db.prepare(text).bind(webhookId, computeFirstId("dlv", since), Date.now()).first();
   return { taken: Number(counted?.["taken"]), due: Number(counted?.["due"]) };
 }
 

@@ -1,8 +1,8 @@
 // Shared by the cases of accounts: opens an account for each call, with a session and a mailed link if the call needs one.
 import { scheduler } from "node:timers/promises";
 import { hashPassword } from "../src/accounts/derivations.ts";
-import { sha256Hex } from "../src/core/encoding.ts";
-import { newId } from "../src/core/ids.ts";
+import { computeSha256Hex } from "../src/core/encoding.ts";
+import { createId } from "../src/core/ids.ts";
 import type { Play } from "./play.ts";
 import type { Stage } from "./stage.ts";
 import type { Ask } from "./wire.ts";
@@ -46,7 +46,15 @@ export async function openSession({ sql }: Sql, platformId: string, life = HOUR_
   const now = Date.now();
   const text = `insert into sessions
     (token_hash, session_id, platform_id, created_at, confirmed_at, used_at, expires_at) values (?, ?, ?, ?, ?, ?, ?)`;
-  const params = [await sha256Hex(token), newId("ses", now), platformId, now, now - confirmed, now, now + life];
+  const params = [
+    await computeSha256Hex(token),
+    createId("ses", now),
+    platformId,
+    now,
+    now - confirmed,
+    now,
+    now + life,
+  ];
   await sql([{ sql: text, params }]);
   return token;
 }
@@ -54,7 +62,7 @@ export async function openSession({ sql }: Sql, platformId: string, life = HOUR_
 /** Opens two sessions of an account; returns the token of the first and the id of the second. */
 export async function openTwoSessions(stage: Sql, platformId: string): Promise<{ token: string; other: string }> {
   const token = await openSession(stage, platformId);
-  const hash = await sha256Hex(await openSession(stage, platformId));
+  const hash = await computeSha256Hex(await openSession(stage, platformId));
   const [rows] = await stage.sql([{ sql: "select session_id from sessions where token_hash = ?", params: [hash] }]);
   return { token, other: String(rows?.[0]?.["session_id"]) };
 }
@@ -64,7 +72,7 @@ export async function mailLink({ sql }: Sql, { platformId }: Account, kind: stri
   const now = Date.now();
   const text =
     "insert into account_links (token_hash, platform_id, kind, email, created_at, expires_at) values (?, ?, ?, ?, ?, ?)";
-  await sql([{ sql: text, params: [await sha256Hex(token), platformId, kind, email, now, now + DAY_MS] }]);
+  await sql([{ sql: text, params: [await computeSha256Hex(token), platformId, kind, email, now, now + DAY_MS] }]);
   return token;
 }
 

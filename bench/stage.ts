@@ -9,7 +9,7 @@ import type { SeededPlatform } from "../scripts/platform.ts";
 import { randomText } from "../scripts/secrets.ts";
 import { generateManagementKey } from "../src/accounts/management-key.ts";
 import { type Network, parseNetworks } from "../src/chain/networks.ts";
-import { newId } from "../src/core/ids.ts";
+import { createId } from "../src/core/ids.ts";
 import { type Receiver, startReceiver } from "./receiver.ts";
 import { closeConnections, send } from "./wire.ts";
 
@@ -158,10 +158,10 @@ function benchConfig(networks: readonly Network[], secrets: Record<string, strin
 export async function accredit(origin: URL, name: string): Promise<Platform> {
   const now = Date.now();
   const { rawKey: key, keyHash, keyPrefix } = await generateManagementKey("sandbox", BRANDS);
-  const platformId = newId("plt", now);
+  const platformId = createId("plt", now);
   const platform: SeededPlatform = {
     platformId,
-    tenantPrincipalId: newId("prn", now),
+    tenantPrincipalId: createId("prn", now),
     name,
     email: `ops@${platformId}.test`,
     keys: [{ keyHash, keyPrefix, environment: "sandbox" }],

@@ -1,5 +1,5 @@
 // The endpoint of the cases, with an account of its own, and the history of webhooks.
-import { firstId } from "../src/core/ids.ts";
+import { computeFirstId } from "../src/core/ids.ts";
 import { DAY_MS } from "../src/core/limits.ts";
 import type { Copies } from "./copies.ts";
 import { json, manageAs, must, type Play } from "./play.ts";
@@ -36,7 +36,7 @@ async function makeHook(stage: Stage): Promise<Hook> {
 
 /** The id of a delivery from now, or from an earlier instant. */
 export const deliveryId = (n: number, at = Date.now()): string =>
-  firstId("dlv", at).slice(0, -6) + String(n).padStart(6, "0");
+  computeFirstId("dlv", at).slice(0, -6) + String(n).padStart(6, "0");
 
 const EVENT = ["evt_0", "agent.status_changed"];
 

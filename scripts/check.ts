@@ -26,6 +26,7 @@ const STEPS: readonly Step[] = [
   { name: "each table has one store that writes it", seconds: 9, command: script("writers.ts") },
   { name: "cited rules exist, and each is proven", seconds: 1, command: script("rules.ts") },
   { name: "no test waits or depends on chance", seconds: 1, command: script("chance.ts") },
+  { name: "each exported name has one meaning", seconds: 1, command: script("names.ts") },
   { name: "comments, test names and docs read plainly", seconds: 1, command: script("wording.ts") },
   { name: "nothing unused", seconds: 5, command: tool("knip/bin/knip.js", "--no-progress") },
 ];

@@ -1,7 +1,7 @@
 // A service's callers as scripts play them: a platform with its key, agents that sign their requests, and a payer on the local chain.
 import type { Hex } from "viem";
 import { type PayableIntent, preparePayment } from "../src/protocol/payment.ts";
-import { type ProofStatement, proofTimestamp, requestDigest, signProof } from "../src/protocol/proof.ts";
+import { digestRequest, formatProofTimestamp, type ProofStatement, signProof } from "../src/protocol/proof.ts";
 import { approve, mintTestUsdc, settle } from "./chain/payments.ts";
 import type { ChainDescription } from "./stack.ts";
 
@@ -59,22 +59,22 @@ export const operatorHeaders = (key: string) => ({ Authorization: `Bearer ${key}
 export async function agentHeaders(agent: Agent, sent: Sent): Promise<Record<string, string>> {
   const [path = "", query = ""] = sent.path.split("?");
   const body = sent.body === undefined ? "" : JSON.stringify(sent.body);
-  const digest = await requestDigest({ method: sent.method, query, body });
+  const digest = await digestRequest({ method: sent.method, query, body });
   must(digest.ok, "the request can be signed");
-  const timestamp = proofTimestamp(Date.now());
+  const timestamp = formatProofTimestamp(Date.now());
   const what = { agentDid: agent.did, method: sent.method, path, digest: digest.digest };
   return headersOf(agent, { kind: "request", timestamp, ...what });
 }
 
 /** The caller's proof, bound to the agent that presents it. */
 export function boundHeaders(caller: Agent, callee: Agent): Promise<Record<string, string>> {
-  const timestamp = proofTimestamp(Date.now());
+  const timestamp = formatProofTimestamp(Date.now());
   return headersOf(caller, { kind: "bound", timestamp, callerDid: caller.did, calleeDid: callee.did });
 }
 
 /** The body of POST /v1/verify/proof for an agent that answered a challenge. */
 export async function answerChallenge(agent: Agent, nonce: string) {
-  const timestamp = proofTimestamp(Date.now());
+  const timestamp = formatProofTimestamp(Date.now());
   const { proof } = await signProof({ kind: "challenge", timestamp, nonce, agentDid: agent.did }, agent.key);
   return { proof_type: "challenge_response", certificate: agent.certificate, nonce, proof, timestamp } as const;
 }

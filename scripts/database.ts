@@ -3,9 +3,9 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { getPlatformProxy, unstable_readConfig } from "wrangler";
-import { keyPrefixOf } from "../src/accounts/management-key.ts";
+import { takeKeyPrefix } from "../src/accounts/management-key.ts";
 import type { Env } from "../src/context.ts";
-import { sha256Hex } from "../src/core/encoding.ts";
+import { computeSha256Hex } from "../src/core/encoding.ts";
 import { openDatabase } from "../src/db/batch.ts";
 import { assertKnown, readMigrations } from "./migration-files.ts";
 import { seedPlatform } from "./platform.ts";
@@ -54,12 +54,12 @@ async function migrate(d1: D1Database): Promise<void> {
 
 async function seed(d1: D1Database, platform: Secrets["platform"]): Promise<void> {
   const { platform_id: platformId, tenant_principal_id: tenantPrincipalId, sandbox_key: key } = platform;
-  const keyHash = await sha256Hex(key);
+  const keyHash = await computeSha256Hex(key);
   await seedPlatform(openDatabase(d1), {
     platformId,
     tenantPrincipalId,
     name: "Demo Platform GmbH",
     email: "demo@platform.example",
-    keys: [{ keyHash, keyPrefix: keyPrefixOf(key), environment: "sandbox" }],
+    keys: [{ keyHash, keyPrefix: takeKeyPrefix(key), environment: "sandbox" }],
   });
 }

@@ -2,7 +2,7 @@
 import { compactVerify, createLocalJWKSet, decodeJwt, jwtVerify } from "jose";
 import type { Hex } from "viem";
 import { hashDid } from "../src/chain/hashes.ts";
-import { sha256Hex } from "../src/core/encoding.ts";
+import { computeSha256Hex } from "../src/core/encoding.ts";
 import { parseAmount } from "../src/core/money.ts";
 import { tokenAbi } from "./chain/abi.ts";
 import { createClient } from "./chain/client.ts";
@@ -96,7 +96,7 @@ async function playAnswer({ as, step }: Trader, { provider, consumer }: Purchase
     const body = {
       description: "The file as it was delivered.",
       uri: "https://buyer.example/evidence/delivered.txt",
-      sha256: await sha256Hex("Page 1: translated. Pages 2 to 5: as they were."),
+      sha256: await computeSha256Hex("Page 1: translated. Pages 2 to 5: as they were."),
       media_type: "text/plain",
     };
     await as(consumer, `${pathOf(id)}/evidence`, { method: "POST", expect: 201, body });

@@ -3,7 +3,7 @@
 // Exits non-zero at the first unexpected answer.
 import { compactVerify, createLocalJWKSet, decodeJwt, flattenedVerify, jwtVerify } from "jose";
 import { formatAmount, parseAmount } from "../src/core/money.ts";
-import { canonicalJson } from "../src/protocol/canonical-json.ts";
+import { toCanonicalJson } from "../src/protocol/canonical-json.ts";
 import { importPrivateKeyPem } from "../src/protocol/ecdsa.ts";
 import {
   type Agent,
@@ -244,7 +244,7 @@ async function verifyOffline(agents: readonly Agent[], receipt: string): Promise
         const [header = "", , signature = ""] = proof.split(".");
         const jws = (document: unknown) => ({
           protected: header,
-          payload: base64url(canonicalJson(document)),
+          payload: base64url(toCanonicalJson(document)),
           signature,
         });
         await flattenedVerify(jws(content), jwks);

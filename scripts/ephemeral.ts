@@ -2,8 +2,8 @@
 
 import type { Hex } from "viem";
 import type { NetworkInput } from "../src/chain/networks.ts";
-import { sha256Hex } from "../src/core/encoding.ts";
-import { baseThreshold } from "../src/escrow/threshold.ts";
+import { computeSha256Hex } from "../src/core/encoding.ts";
+import { computeBaseThreshold } from "../src/escrow/threshold.ts";
 import { generateDid } from "../src/protocol/did.ts";
 import { type Anvil, type AnvilAccount, devAccounts, startAnvil } from "./chain/anvil.ts";
 import { deployContracts } from "./chain/deploy.ts";
@@ -53,7 +53,7 @@ export async function startEphemeralChain(plan: ChainPlan): Promise<EphemeralCha
   const created = money && { token: await money.create(anvil.rpcUrl, holders.admin.address) };
   const { settlementContract, authority, token } = await deployContracts(anvil.rpcUrl, {
     ...created,
-    base: BigInt(baseThreshold({ decimals, escrow_base })),
+    base: BigInt(computeBaseThreshold({ decimals, escrow_base })),
     deployerKey: holders.admin.privateKey,
     keys: addressesOf(holders),
     feeRecipient: feeRecipient.address,
@@ -99,7 +99,7 @@ export const drawSecrets = async (operatorKey: string) => ({
   CA_KEYS: JSON.stringify([{ jwk: newSigningJwk(), use: "signing" }]),
   SERVICE_DID: generateDid(),
   NONCE_KEY: randomText(32),
-  OPERATOR_KEY_HASHES: await sha256Hex(operatorKey),
+  OPERATOR_KEY_HASHES: await computeSha256Hex(operatorKey),
   CHAIN_REGISTRAR_KEY: roleAccounts().registrar.privateKey,
   CHAIN_ARBITER_KEY: roleAccounts().arbiter.privateKey,
   WEBHOOK_SEAL_KEYS: newSealKey(),

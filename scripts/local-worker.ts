@@ -4,7 +4,7 @@
 import { appendFileSync, cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import type { NetworkInput } from "../src/chain/networks.ts";
-import { sha256Hex } from "../src/core/encoding.ts";
+import { computeSha256Hex } from "../src/core/encoding.ts";
 import type { Door } from "./door.ts";
 import { migrationNames } from "./migration-files.ts";
 import {
@@ -280,7 +280,7 @@ async function environmentFile(baseUrl: string, { networks, secrets }: WorkerOpt
     CA_KEYS: JSON.stringify(secrets.ca_keys),
     SERVICE_DID: secrets.service_did,
     NONCE_KEY: secrets.nonce_key,
-    OPERATOR_KEY_HASHES: await sha256Hex(secrets.operator_key),
+    OPERATOR_KEY_HASHES: await computeSha256Hex(secrets.operator_key),
     CHAIN_REGISTRAR_KEY: secrets.chain.registrar.private_key,
     CHAIN_ARBITER_KEY: secrets.chain.arbiter.private_key,
     WEBHOOK_SEAL_KEYS: secrets.webhook_seal_keys,

@@ -33,5 +33,6 @@ function isExport({ kind }: ts.Modifier): boolean {
 }
 
 const shared = [...folders].filter(([name, used]) => used.size > 1 && !ROLES.test(name));
-for (const [name, used] of shared) console.error(`${name} is exported by ${[...used].join(" and ")}: say of what it is`);
+for (const [name, used] of shared)
+  console.error(`${name} is exported by ${[...used].join(" and ")}: say of what it is`);
 if (shared.length > 0) process.exit(1);

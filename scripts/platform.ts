@@ -1,7 +1,7 @@
 // The seed of scripts, tests and bench: a platform as if an operator had accredited it, with its own company and its keys, which are stored as
 // hashes.
 
-import { newId } from "../src/core/ids.ts";
+import { createId } from "../src/core/ids.ts";
 import { DAY_MS } from "../src/core/limits.ts";
 import type { Environment } from "../src/core/vocabulary.ts";
 import type { Database } from "../src/db/batch.ts";
@@ -59,7 +59,7 @@ export async function seedPlatform(db: Database, platform: SeededPlatform): Prom
         entityType: "company",
         externalRef: `tenant:${platformId}`,
         status: "ACTIVE",
-        attestationId: newId("att", now),
+        attestationId: createId("att", now),
         attestationVerifierId: "operator",
         attestationModel: "kyb",
         attestationTier: TIER,
@@ -71,7 +71,7 @@ export async function seedPlatform(db: Database, platform: SeededPlatform): Prom
     ...keys.map((key) =>
       db
         .insert(managementKeys)
-        .values({ ...key, keyId: newId("key", now), platformId, createdAt: now })
+        .values({ ...key, keyId: createId("key", now), platformId, createdAt: now })
         .onConflictDoNothing(),
     ),
   ]);

@@ -6,7 +6,7 @@ import { generatePrivateKey, privateKeyToAddress } from "viem/accounts";
 import { z } from "zod";
 import { generateManagementKey, type KeyBrands, parseKeyBrands } from "../src/accounts/management-key.ts";
 import { encodeBase64Url } from "../src/core/encoding.ts";
-import { newId } from "../src/core/ids.ts";
+import { createId } from "../src/core/ids.ts";
 import { DID_PATTERN, generateDid } from "../src/protocol/did.ts";
 import { StackError } from "./processes.ts";
 
@@ -90,7 +90,7 @@ async function createSecrets(): Promise<Secrets> {
       guardian: newAccount(),
       fee_recipient: newAccount(),
     },
-    platform: { platform_id: newId("plt", now), tenant_principal_id: newId("prn", now), sandbox_key: rawKey },
+    platform: { platform_id: createId("plt", now), tenant_principal_id: createId("prn", now), sandbox_key: rawKey },
   };
 }
 

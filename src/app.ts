@@ -2,7 +2,7 @@
 import { HonoBase } from "hono/hono-base";
 import { TrieRouter } from "hono/router/trie-router";
 import { documentRoutes } from "./accounts/document-routes.ts";
-import { retentionMs } from "./accounts/erase.ts";
+import { computeRetentionMs } from "./accounts/erase.ts";
 import { keyRoutes } from "./accounts/key-routes.ts";
 import { noticeRoutes } from "./accounts/notice-routes.ts";
 import { pageRoutes } from "./accounts/page-routes.ts";
@@ -11,7 +11,7 @@ import { reviewRoutes } from "./accounts/review-routes.ts";
 import { accountRoutes } from "./accounts/routes.ts";
 import { sessionRoutes } from "./accounts/session-routes.ts";
 import { signUpRoutes } from "./accounts/sign-up-routes.ts";
-import { accountStatusRoutes } from "./accounts/standing-routes.ts";
+import { accountStatusRoutes } from "./accounts/suspension-routes.ts";
 import { checkAccountSealKeys } from "./accounts/totp.ts";
 import { totpRoutes } from "./accounts/totp-routes.ts";
 import { usageRoutes } from "./accounts/usage-routes.ts";
@@ -22,9 +22,10 @@ import { accessConfiguration, operatorEntrance } from "./auth/operator.ts";
 import { publicEntrance } from "./auth/public.ts";
 import { sessionEntrance } from "./auth/session.ts";
 import { verifierEntrance } from "./auth/verifier.ts";
+import { customerStandingRoutes, principalStandingRoutes } from "./cascades/routes.ts";
 import { type Deps, type Env, refuseFaultyNetworks } from "./context.ts";
 import { ServiceError } from "./core/errors.ts";
-import { newId } from "./core/ids.ts";
+import { createId } from "./core/ids.ts";
 import { memoizeBy } from "./core/memo.ts";
 import { customerRoutes } from "./customers/routes.ts";
 import { directoryRoutes } from "./directory/routes.ts";
@@ -40,7 +41,7 @@ import { setCommonHeaders } from "./http/headers.ts";
 import { answerPreflight, findMethods } from "./http/methods.ts";
 import { chargeAddress } from "./http/rate-limit.ts";
 import { replicaConfiguration } from "./http/replicas.ts";
-import { errorResponse } from "./http/responses.ts";
+import { toErrorResponse } from "./http/responses.ts";
 import type { Route } from "./http/route.ts";
 import { bindRoute } from "./http/router.ts";
 import { authorityRoutes } from "./identity/authority-routes.ts";
@@ -61,7 +62,6 @@ import { ratingMethods } from "./ratings/method.ts";
 import { ratingRoutes } from "./ratings/routes.ts";
 import { reportRoutes } from "./reports/routes.ts";
 import { sandboxRoutes } from "./sandbox/routes.ts";
-import { customerStandingRoutes, principalStandingRoutes } from "./standing/routes.ts";
 import { taskRoutes } from "./tasks/routes.ts";
 import { vaultRoutes } from "./vaults/routes.ts";
 import { verifierRoutes } from "./verifiers/routes.ts";
@@ -131,7 +131,7 @@ export const checkConfiguration = memoizeBy((env: Env): true => {
     accessConfiguration,
     ratingMethods,
     replicaConfiguration,
-    retentionMs,
+    computeRetentionMs,
     checkSealKeys,
     checkAccountSealKeys,
     checkResolver,
@@ -149,7 +149,7 @@ export function createApp(
   // One router only: Hono's default also carries one that compiles all routes into an expression at the first call.
   const app = new HonoBase<AppEnv>({ router: new TrieRouter() });
   app.use(async (context, next) => {
-    const requestId = newId("req", Date.now());
+    const requestId = createId("req", Date.now());
     context.set("requestId", requestId);
     if (deps) context.set("deps", deps);
     try {
@@ -161,22 +161,22 @@ export function createApp(
       await next();
     } catch (thrown) {
       // Hono passes only instances of Error to onError; any other thrown value ends here.
-      context.res = errorResponse(thrown, requestId, context);
+      context.res = toErrorResponse(thrown, requestId, context);
     }
     setCommonHeaders(context, routes);
   });
-  app.onError((thrown, context) => errorResponse(thrown, context.get("requestId"), context));
+  app.onError((thrown, context) => toErrorResponse(thrown, context.get("requestId"), context));
   app.notFound(async (context) => {
     const requestId = context.get("requestId");
     const allowed = findMethods(routes, context.req.path);
     if (allowed.length === 0) {
       const message = "The path does not exist: see /docs for the paths of this service.";
-      return errorResponse(new ServiceError("not_found", { message }), requestId, context);
+      return toErrorResponse(new ServiceError("not_found", { message }), requestId, context);
     }
     const allowing = answerPreflight(routes, context.req.method, context.req.path, allowed);
     if (allowing) return allowing;
     const refusal = new ServiceError("method_not_allowed", { headers: { Allow: allowed.join(", ") } });
-    return errorResponse(refusal, requestId, context);
+    return toErrorResponse(refusal, requestId, context);
   });
   for (const route of routes) bindRoute(app, route, entrances);
   // Requests that no route matched are charged here, because no surface charges them.

@@ -1,7 +1,7 @@
 // The call that a service function receives: the caller (known after the first trip), the two trips, and the agent's lock. A service function reads
 // once, refuses in the order of HTTP-18, and commits once; it never sees HTTP.
 import type { Deps } from "./context.ts";
-import { type FieldError, fieldError, ServiceError, validationError } from "./core/errors.ts";
+import { type FieldError, ServiceError, toFieldError, toValidationError } from "./core/errors.ts";
 import { decodeCursor, type Listing, type Position } from "./core/page.ts";
 import type { ProductionFacts } from "./core/production.ts";
 import type { Actor, EconomicRole, Environment, Tier } from "./core/vocabulary.ts";
@@ -168,5 +168,5 @@ export async function readPage(
   const found = await call.read(owner?.reads ?? {});
   await owner?.judge(found as never, []);
   const message = "The cursor belongs to another listing, environment or filter.";
-  throw validationError([fieldError("cursor", "invalid_value", message)]);
+  throw toValidationError([toFieldError("cursor", "invalid_value", message)]);
 }

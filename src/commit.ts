@@ -1,9 +1,9 @@
 // Commits one atomic batch. If it wrote an event, an activity entry or a record of the directory, it notifies the outbox queue; a job makes up for a
 // lost notification (EVT-4, EVT-12).
 import type { Deps } from "./context.ts";
-import { platformsOfActivity } from "./db/activity-writers.ts";
+import { listActivityPlatforms } from "./db/activity-writers.ts";
 import { commit, type Statement } from "./db/batch.ts";
-import { environmentsListed } from "./db/directory-writers.ts";
+import { listDirectoryEnvironments } from "./db/directory-writers.ts";
 import { writesEvents } from "./db/event-writers.ts";
 
 /** Throws Conflict if a guard or a unique key refused. `background` receives the work that continues after the answer. */
@@ -13,8 +13,8 @@ export async function commitAll(
   background?: (work: Promise<unknown>) => void,
 ): Promise<void> {
   await commit(deps.db, statements);
-  const activityOf = platformsOfActivity(statements);
-  const listedIn = environmentsListed(statements);
+  const activityOf = listActivityPlatforms(statements);
+  const listedIn = listDirectoryEnvironments(statements);
   if (activityOf.length + listedIn.length === 0 && !writesEvents(statements)) return;
   const message = {
     kind: "hand_on_events",

@@ -174,7 +174,7 @@ export type Deps = {
 const cachedDeps = new WeakMap<Env, Deps>();
 
 /** Returns the same Deps for every request of an isolate, so that keys are imported once. `origin`: the issuer if none is configured. */
-export function depsFor(env: Env, origin: string): Deps {
+export function getDeps(env: Env, origin: string): Deps {
   const known = cachedDeps.get(env);
   if (known && (env.ISSUER !== "" || known.config.issuer === origin)) return known;
   const deps = buildDeps(env, origin);
@@ -192,7 +192,7 @@ export function buildDeps(env: Env, origin: string, clock: Clock = systemClock):
 }
 
 /** For queue messages and jobs. @throws Error if NETWORKS is refused */
-export function workingDeps(env: Env): Deps {
+export function buildCheckedDeps(env: Env): Deps {
   const deps = buildDeps(env, env.ISSUER);
   refuseFaultyNetworks(deps.config);
   return deps;

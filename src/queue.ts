@@ -1,12 +1,12 @@
 // Runs queue messages. Every message is safe to run twice; a message that fails is retried later (JOB-8).
 import {
+  buildCheckedDeps,
   type ChainMessage,
   type Deps,
   type Env,
   type JobMessage,
   type OutboxMessage,
   type WebhookMessage,
-  workingDeps,
 } from "./context.ts";
 import { SECOND_MS } from "./core/limits.ts";
 import { memoizeBy } from "./core/memo.ts";
@@ -120,7 +120,7 @@ const DEAD_SUFFIX = "-dead";
 
 /** Runs messages about the chain concurrently, because they wait (JOB-13), and messages of jobs one after the other. */
 export const runMessages = (batch: MessageBatch<Message>, env: Env): Promise<void> =>
-  runMessagesWith(workingDeps(env), batch);
+  runMessagesWith(buildCheckedDeps(env), batch);
 
 /** `deps` have the system's clock, except in tests. */
 export async function runMessagesWith(deps: Deps, batch: MessageBatch<Message>): Promise<void> {

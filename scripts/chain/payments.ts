@@ -1,7 +1,7 @@
 // Pays on a local chain as a consumer would.
 import type { Hex } from "viem";
 import { privateKeyToAccount } from "viem/accounts";
-import { authorize, newSalt, type Payment } from "../../src/protocol/payment.ts";
+import { authorize, drawSalt, type Payment } from "../../src/protocol/payment.ts";
 import { settlementAbi, tokenAbi } from "./abi.ts";
 import { callContract } from "./client.ts";
 import { artifacts } from "./deploy.ts";
@@ -73,7 +73,7 @@ export async function signPayment(
   terms: Terms = {},
 ): Promise<AuthorizedPayment> {
   const account = privateKeyToAccount(payerKey);
-  const { salt = newSalt(), from = account.address } = terms;
+  const { salt = drawSalt(), from = account.address } = terms;
   const prepared = { chainId, contract: settlementContract, payment };
   const { typedData, ...authorization } = authorize(prepared, { ...terms, from, salt });
   const signature = await account.signTypedData(typedData);

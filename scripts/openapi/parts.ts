@@ -1,7 +1,7 @@
 // The parts of the OpenAPI document that no route declares: the service, its credentials, tags, shared headers and answers.
 import * as z from "zod";
 import { detailSchema, fieldErrorSchema } from "../../src/http/response-parts.ts";
-import { route } from "../../src/http/route.ts";
+import { defineRoute } from "../../src/http/route.ts";
 
 export const INFO = {
   title: "Agent Accountability Management Service",
@@ -210,7 +210,7 @@ export const problem = z
   .register(z.globalRegistry, { id: "Problem" });
 
 /** Served by src/http/docs.ts, outside the routes. */
-export const health = route({
+export const health = defineRoute({
   method: "get",
   path: "/healthz",
   anyQuery: true,

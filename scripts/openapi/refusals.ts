@@ -6,9 +6,9 @@ import {
   type ErrorStatus,
   FIELD_ERRORS,
   type FieldErrorCode,
-  fieldError,
   isOwnFieldError,
   TOP_LEVEL_422,
+  toFieldError,
 } from "../../src/core/errors.ts";
 import { errorSchema } from "../../src/http/response-parts.ts";
 import type { Route } from "../../src/http/route.ts";
@@ -63,7 +63,7 @@ export const saidBy = (route: Route): readonly (readonly [ErrorStatus, string])[
     ]);
 
 const quoted = (name: string): string => `\`${name}\``;
-const codeAndSentence = (code: FieldErrorCode): string => `${quoted(code)}: ${fieldError("", code).message}`;
+const codeAndSentence = (code: FieldErrorCode): string => `${quoted(code)}: ${toFieldError("", code).message}`;
 
 const ownFieldCodes = ({ fieldErrors = [] }: Route): string[] =>
   fieldErrors.length === 0 ? [] : [`Also inside \`field_errors\`: ${fieldErrors.map(quoted).join(", ")}.`];

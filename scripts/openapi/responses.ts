@@ -15,7 +15,7 @@ import {
   promotionView,
   reviewedAccount,
   rotationView,
-  confirmationView as sessionConfirmation,
+  sessionConfirmationView as sessionConfirmation,
   sessionList,
   sessionView,
   totpConfirmationView,
@@ -25,11 +25,16 @@ import {
 } from "../../src/accounts/responses.ts";
 import { agentList, credentialsView, movedAgentView, rotatedCredentialsView } from "../../src/agents/responses.ts";
 import { agentView } from "../../src/agents/schema.ts";
+import {
+  attestedPrincipalView,
+  reactivatedCustomerView,
+  reactivatedPrincipalView,
+} from "../../src/cascades/responses.ts";
 import { MEDIA_TYPES } from "../../src/core/vocabulary.ts";
 import { customerList } from "../../src/customers/responses.ts";
 import { customerView } from "../../src/customers/schema.ts";
 import { changeList, directoryEntry, directoryHead, entryList } from "../../src/directory/responses.ts";
-import { disputeCase, disputeEvidence, disputeFile, disputeList, payoutView } from "../../src/disputes/responses.ts";
+import { disputeCase, disputeFile, disputeList, evidenceView, payoutView } from "../../src/disputes/responses.ts";
 import { disputeView } from "../../src/disputes/schema.ts";
 import { facilitationStatusView, facilitationView } from "../../src/facilitation/responses.ts";
 import type { Route } from "../../src/http/route.ts";
@@ -73,12 +78,7 @@ import { principalView } from "../../src/principals/schema.ts";
 import { ratingMethodView, ratingView } from "../../src/ratings/responses.ts";
 import { overviewView, taskList, transactionList } from "../../src/reports/responses.ts";
 import { clockView } from "../../src/sandbox/responses.ts";
-import {
-  attestedPrincipalView,
-  reactivatedCustomerView,
-  reactivatedPrincipalView,
-} from "../../src/standing/responses.ts";
-import { confirmationView, taskView } from "../../src/tasks/responses.ts";
+import { taskConfirmationView, taskView } from "../../src/tasks/responses.ts";
 import { differenceList, escrowReport, releaseView } from "../../src/vaults/responses.ts";
 import { verifierList, verifierView } from "../../src/verifiers/responses.ts";
 import { deliveryList, deliveryView, replayView, webhookList, webhookView } from "../../src/webhooks/responses.ts";
@@ -161,7 +161,7 @@ export const RESPONSES: Readonly<Record<string, ShownResponse>> = {
   fileDispute: { schema: disputeView },
   getDispute: { schema: disputeFile },
   respondToDispute: { schema: disputeView },
-  addDisputeEvidence: { schema: disputeEvidence },
+  addDisputeEvidence: { schema: evidenceView },
   facilitate: { schema: facilitationView },
   getFacilitationStanding: { schema: facilitationStatusView },
   cancelPaymentIntent: { schema: intentView },
@@ -239,7 +239,7 @@ export const RESPONSES: Readonly<Record<string, ShownResponse>> = {
   reactivatePrincipal: { schema: reactivatedPrincipalView },
   reactivateCustomer: { schema: reactivatedCustomerView },
   getTask: { schema: taskView },
-  confirmTask: { schema: confirmationView },
+  confirmTask: { schema: taskConfirmationView },
   getAgentEscrow: { schema: escrowReport },
   syncAgentEscrow: { schema: escrowReport },
   releaseAgentEscrow: { schema: releaseView },

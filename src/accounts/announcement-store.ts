@@ -29,10 +29,10 @@ export const advanceAnnouncement = (
     db
       .update(announcements)
       .set({ reached, finishedAt })
-      .where(and(eq(announcements.announcementId, before.announcementId), positionUnchanged(before))),
+      .where(and(eq(announcements.announcementId, before.announcementId), isAnnouncementUnchanged(before))),
   );
 
-const positionUnchanged = ({ reached }: AnnouncementRow): SQL | undefined =>
+const isAnnouncementUnchanged = ({ reached }: AnnouncementRow): SQL | undefined =>
   and(eq(announcements.reached, reached), sql`finished_at is null`);
 
 export const findAnnouncements = (db: Database, ids: readonly string[]): Read<AnnouncementRow[]> =>

@@ -3,13 +3,13 @@ import type { OperatorCall } from "../call.ts";
 import type { Deps } from "../context.ts";
 import { toIso } from "../core/clock.ts";
 import { BEFORE_FIRST_DUE } from "../core/due.ts";
-import { newId } from "../core/ids.ts";
+import { createId } from "../core/ids.ts";
 import type { PlatformStatus } from "../core/vocabulary.ts";
 import { commit, readBatch } from "../db/batch.ts";
 import type { AnnouncementRow } from "../db/tables/accounts.ts";
 import type { BulkJob, SliceResult } from "../jobs/job.ts";
 import { insertAnnounced } from "../journal/notice-store.ts";
-import { announcementRecipient } from "../journal/notices.ts";
+import { pickAnnouncementRecipient } from "../journal/notices.ts";
 import { recordOperatorEntry } from "../journal/operator-log.ts";
 import { advanceAnnouncement, findOpenAnnouncement, insertAnnouncement } from "./announcement-store.ts";
 import type { AnnouncementInput } from "./notice-schema.ts";
@@ -19,7 +19,7 @@ export async function announceToAll(call: OperatorCall, { kind, subject, text }:
   const { db, deps, actor } = call;
   const now = deps.clock.now();
   await call.read({});
-  const announcementId = newId("ann", now);
+  const announcementId = createId("ann", now);
   const view = { announcement_id: announcementId, kind, subject, text, created_at: toIso(now) };
   const row = { announcementId, kind, subject, text, createdAt: now, reached: "", finishedAt: null };
   const subjectOf = { type: "announcement", id: announcementId };
@@ -55,9 +55,9 @@ async function notifySlice({ db, clock }: Deps, open: AnnouncementRow): Promise<
       db,
       { kind: `customer.${open.kind}`, data: { announcementId: open.announcementId }, now },
       reached.map((contact: Contact) => ({
-        noticeId: newId("ntc", now),
+        noticeId: createId("ntc", now),
         platformId: contact.platformId,
-        recipient: announcementRecipient(contact),
+        recipient: pickAnnouncementRecipient(contact),
       })),
     ),
   ]);

@@ -3,7 +3,7 @@
 // only the account's known networks may try (CRED-31). An attempt counts as failed until `giveBack`.
 import type { Deps } from "../context.ts";
 import { toClientNetwork, toClientSubnet } from "../core/client-network.ts";
-import { sha256Hex } from "../core/encoding.ts";
+import { computeSha256Hex } from "../core/encoding.ts";
 import { ServiceError } from "../core/errors.ts";
 import {
   DAY_MS,
@@ -40,24 +40,24 @@ export type Attempt = {
   readonly fail: () => Promise<void>;
 };
 
-const guardOf = ({ env: { ATTEMPTS } }: Deps, name: string) => ATTEMPTS.get(ATTEMPTS.idFromName(name));
-const networkGuard = (deps: Deps, client: string) => guardOf(deps, toClientSubnet(client));
-const accountGuard = (deps: Deps, account: string) => guardOf(deps, `account ${account}`);
+const getAttemptGuard = ({ env: { ATTEMPTS } }: Deps, name: string) => ATTEMPTS.get(ATTEMPTS.idFromName(name));
+const getNetworkGuard = (deps: Deps, client: string) => getAttemptGuard(deps, toClientSubnet(client));
+const getAccountGuard = (deps: Deps, account: string) => getAttemptGuard(deps, `account ${account}`);
 
 /** An account's object has no bucket: derivations are bounded by network. */
 const NO_BUCKET: Bucket = { atOnce: 0, everyMs: 0 };
 const toAccountGuess = (account: string) => ({ account, address: "" });
 
-const accountKey = (email: string): Promise<string> => sha256Hex(foldName(email));
+const hashAccountEmail = (email: string): Promise<string> => computeSha256Hex(foldName(email));
 
 /** @throws ServiceError `rate_limited` when too many attempts of this client have failed, or its network derives too many passwords */
 export async function beginAttempt(deps: Deps, client: string, email: string): Promise<Attempt> {
-  const account = await accountKey(email);
-  const [ofClient, ofAccount] = [networkGuard(deps, client), accountGuard(deps, account)];
+  const account = await hashAccountEmail(email);
+  const [ofClient, ofAccount] = [getNetworkGuard(deps, client), getAccountGuard(deps, account)];
   const now = Date.now();
   const guess = { account, address: toClientNetwork(client) };
   const here = await ofClient.begin(guess, now, BY_CLIENT, deps.config.passwords);
-  if (!here.ok) throw tooManyAttempts(here.retryAfterMs);
+  if (!here.ok) throw toTooManyAttemptsError(here.retryAfterMs);
   // In this order, because an attempt that the client's own limit refuses must not count against the account.
   const anywhere = await ofAccount.begin(
     toAccountGuess(FAILURE_COUNT),
@@ -85,13 +85,13 @@ export async function beginAttempt(deps: Deps, client: string, email: string): P
 
 /** @throws ServiceError `rate_limited` when the client's network derives too many */
 export async function hashNewPassword(deps: Deps, client: string, password: string): Promise<string> {
-  const place = await networkGuard(deps, client).derive(Date.now(), deps.config.passwords);
+  const place = await getNetworkGuard(deps, client).derive(Date.now(), deps.config.passwords);
   if (!place.ok)
-    throw tooManyAttempts(place.retryAfterMs, "Too many passwords were sent at once; wait before the next.");
+    throw toTooManyAttemptsError(place.retryAfterMs, "Too many passwords were sent at once; wait before the next.");
   return hashPassword(password, deps.passwordCost);
 }
 
-function tooManyAttempts(
+function toTooManyAttemptsError(
   waitMs: number,
   message = "Too many attempts have failed, or came at once; wait before the next.",
 ): ServiceError {
@@ -101,7 +101,7 @@ function tooManyAttempts(
 
 /** @throws ServiceError `rate_limited` for a client of an unknown network while the account admits only known networks */
 export function refuseStrangerNetwork({ strangersWaitMs }: Attempt, isKnown: boolean): void {
-  if (strangersWaitMs > 0 && !isKnown) throw tooManyAttempts(strangersWaitMs);
+  if (strangersWaitMs > 0 && !isKnown) throw toTooManyAttemptsError(strangersWaitMs);
 }
 
 /** Runs after the answer, so that the answer's time does not reveal whether the address has an account. */
@@ -146,7 +146,7 @@ export async function judgeAttempt<T>(
 
 /** Forgets the account's failures, from this client and over all addresses, because its owner has just proven the address. */
 export async function forgetFailures(deps: Deps, client: string, email: string): Promise<void> {
-  const account = await accountKey(email);
+  const account = await hashAccountEmail(email);
   const guess = { account, address: toClientNetwork(client) };
-  await Promise.all([networkGuard(deps, client).forgive(guess), accountGuard(deps, account).forgiveAll()]);
+  await Promise.all([getNetworkGuard(deps, client).forgive(guess), getAccountGuard(deps, account).forgiveAll()]);
 }

@@ -1,25 +1,25 @@
 // The operator's attestation of a tenant principal (ACC-24): recorded by the approval of an account, and renewed by the operator at any time.
 import type { OperatorCall } from "../call.ts";
+import { type Attested, type Attesting, attestWithAgents, buildAttestReads } from "../cascades/attest.ts";
 import type { Deps } from "../context.ts";
 import { addMonths } from "../core/clock.ts";
-import { fieldError, ServiceError, validationError } from "../core/errors.ts";
-import { newId } from "../core/ids.ts";
+import { ServiceError, toFieldError, toValidationError } from "../core/errors.ts";
+import { createId } from "../core/ids.ts";
 import { ATTESTATION_MAX_AGE_MONTHS } from "../core/limits.ts";
 import type { Tier } from "../core/vocabulary.ts";
 import type { ReadResults } from "../db/batch.ts";
 import { recordOperatorEntry } from "../journal/operator-log.ts";
 import { findPrincipalById } from "../principals/store.ts";
 import { toPrincipalView } from "../principals/views.ts";
-import { type Attested, type Attesting, attestReads, attestWithAgents } from "../standing/attest.ts";
 import type { RenewalInput } from "./review-schema.ts";
-import { findPlatform, tenantPrincipalOf } from "./store.ts";
+import { findPlatform, selectTenantPrincipal } from "./store.ts";
 
 /** The reads of an attestation, in addition to those of the account. */
-export const tenantReads = (deps: Deps, platformId: string) => {
-  const principalId = tenantPrincipalOf(platformId);
-  return { principal: findPrincipalById(deps.db, principalId), ...attestReads(deps, principalId) };
+export const buildTenantReads = (deps: Deps, platformId: string) => {
+  const principalId = selectTenantPrincipal(platformId);
+  return { principal: findPrincipalById(deps.db, principalId), ...buildAttestReads(deps, principalId) };
 };
-type TenantFacts = ReadResults<ReturnType<typeof tenantReads>>;
+type TenantFacts = ReadResults<ReturnType<typeof buildTenantReads>>;
 
 /** Attests the tenant principal. Agents that an ended attestation has suspended stay suspended until each is reactivated. */
 export async function attestTenant(
@@ -30,7 +30,7 @@ export async function attestTenant(
 ): Promise<Attested> {
   if (!principal) throw new Error("unreachable: an account with a complete profile has a tenant principal");
   const attestation = {
-    attestationId: newId("att", now),
+    attestationId: createId("att", now),
     attestationVerifierId: "operator",
     attestationModel: "kyb",
     attestationTier: tier,
@@ -41,20 +41,20 @@ export async function attestTenant(
   return attestWithAgents(deps, { ...found, principal }, { attestation, proof: null, reactivate: false, ...by }, now);
 }
 
-export const maxExpiry = (now: number): number => addMonths(now, ATTESTATION_MAX_AGE_MONTHS);
+export const computeMaxExpiry = (now: number): number => addMonths(now, ATTESTATION_MAX_AGE_MONTHS);
 
 export async function renewAttestation(call: OperatorCall, platformId: string, { expires_at: asked }: RenewalInput) {
   const { db, deps, actor } = call;
   const now = deps.clock.now();
   const { platform, ...found } = await call.read({
     platform: findPlatform(db, platformId),
-    ...tenantReads(deps, platformId),
+    ...buildTenantReads(deps, platformId),
   });
   if (!platform) throw new ServiceError("not_found");
-  const expiresAt = asked ?? maxExpiry(now);
-  if (expiresAt <= now || expiresAt > maxExpiry(now)) {
+  const expiresAt = asked ?? computeMaxExpiry(now);
+  if (expiresAt <= now || expiresAt > computeMaxExpiry(now)) {
     const message = "Must be in the future, and at most twelve months away.";
-    throw validationError([fieldError("expires_at", "invalid_value", message)]);
+    throw toValidationError([toFieldError("expires_at", "invalid_value", message)]);
   }
   if (platform.status !== "ACCREDITED") {
     const message = `The account is ${platform.status}: only an accredited account can renew its attestation.`;

@@ -3,12 +3,12 @@
 import type { PublicCall, SessionCall } from "../call.ts";
 import { ServiceError } from "../core/errors.ts";
 import { Conflict } from "../core/retry.ts";
-import { foldName, sameText } from "../core/text.ts";
+import { foldName, isSameText } from "../core/text.ts";
 import type { Actor } from "../core/vocabulary.ts";
 import { readBatch, type Statement } from "../db/batch.ts";
 import type { LinkRow, PlatformRow } from "../db/tables/accounts.ts";
 import { type Changes, recordActivity } from "../journal/activity.ts";
-import { recipientsOf, recordNotice } from "../journal/notices.ts";
+import { listRecipients, recordNotice } from "../journal/notices.ts";
 import { requireCurrentPassword } from "./current-password.ts";
 import { endLinks, useLink } from "./link-store.ts";
 import { createLink, findRecentMails, MAIL_ACCEPTED, refuseTooOften, replaceLink, sendLink } from "./links.ts";
@@ -51,7 +51,7 @@ export async function moveAddress(call: PublicCall, link: LinkRow, before: Platf
     emailFolded: foldName(email),
     // Redirects the notices that went to the old address.
     ...(before.adminContactEmail !== null &&
-      sameText(before.adminContactEmail, before.email) && { adminContactEmail: email }),
+      isSameText(before.adminContactEmail, before.email) && { adminContactEmail: email }),
   };
   const actor: Actor = { type: "dashboard_admin", id: before.email };
   const view = { platform_id: platformId, platform_status: status, email };
@@ -72,7 +72,7 @@ export async function moveAddress(call: PublicCall, link: LinkRow, before: Platf
       before,
       now,
       { kind: "customer.email_changed", data: { oldEmail: before.email, newEmail: email } },
-      [...recipientsOf(before), email],
+      [...listRecipients(before), email],
     ),
   ];
   try {

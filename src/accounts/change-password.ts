@@ -2,7 +2,7 @@
 // out.
 import { type Precheck, precheck, type SessionCall } from "../call.ts";
 import { toIso } from "../core/clock.ts";
-import { type FieldError, fieldError, ServiceError, validationError } from "../core/errors.ts";
+import { type FieldError, ServiceError, toFieldError, toValidationError } from "../core/errors.ts";
 import type { Database, Statement } from "../db/batch.ts";
 import { recordActivity } from "../journal/activity.ts";
 import { recordNotice } from "../journal/notices.ts";
@@ -22,8 +22,8 @@ export async function changePassword(call: SessionCall, input: PasswordChangeInp
     stored: findPassword(db, tenant.platformId),
   });
   if (!platform) throw new ServiceError("invalid_credentials");
-  const faults = await newPasswordFaults(call, input, platform.email);
-  if (faults.length > 0) throw validationError(faults);
+  const faults = await findNewPasswordFaults(call, input, platform.email);
+  if (faults.length > 0) throw toValidationError(faults);
   const { platformId } = platform;
   const next = input.new_password;
   const { before, hash } = await requireCurrentPassword(call, caller, stored, input.current_password, next);
@@ -54,10 +54,10 @@ export const endOtherAccess = (db: Database, platformId: string, now: number, st
 /** Finds the further faults of a body that the schema refuses. */
 export const precheckPasswordChange = (call: SessionCall, input: Partial<PasswordChangeInput>): Precheck =>
   precheck({ platform: findPlatform(call.db, call.tenant.platformId) }, ({ platform }) =>
-    newPasswordFaults(call, input, platform?.email),
+    findNewPasswordFaults(call, input, platform?.email),
   );
 
-async function newPasswordFaults(
+async function findNewPasswordFaults(
   { deps }: SessionCall,
   { current_password, new_password }: Partial<PasswordChangeInput>,
   email: string | undefined,
@@ -67,6 +67,6 @@ async function newPasswordFaults(
   const isSame =
     current_password !== undefined && new_password.normalize("NFKC") === current_password.normalize("NFKC");
   return isSame
-    ? [...faults, fieldError("new_password", "invalid_value", "Must differ from the current one.")]
+    ? [...faults, toFieldError("new_password", "invalid_value", "Must differ from the current one.")]
     : faults;
 }

@@ -1,18 +1,18 @@
 // Closing of an account by its owner (ACC-27): one batch ends the account, its keys, sessions, links, webhook endpoints and password. From that
 // commit all its agents count as REVOKED and its principals as CLOSED, and their own rows follow. The history is never deleted.
-import { accountHasDispute } from "../agents/slice-store.ts";
+import { hasAccountDispute } from "../agents/slice-store.ts";
 import type { SessionCall } from "../call.ts";
+import { cascadeAccount } from "../cascades/cascades.ts";
+import { refuseLeft } from "../cascades/store.ts";
+import { buildAccountReads } from "../cascades/subjects.ts";
 import { toIso } from "../core/clock.ts";
-import { fieldError, ServiceError } from "../core/errors.ts";
+import { ServiceError, toFieldError } from "../core/errors.ts";
 import { move } from "../core/machine.ts";
 import { foldName } from "../core/text.ts";
 import type { PlatformRow } from "../db/tables/accounts.ts";
-import { accountHoldsNothing } from "../escrow/store.ts";
+import { guardEmptyEscrows } from "../escrow/store.ts";
 import { recordActivity } from "../journal/activity.ts";
 import { recordNotice } from "../journal/notices.ts";
-import { cascadeAccount } from "../standing/cascades.ts";
-import { refuseLeft } from "../standing/store.ts";
-import { accountReads } from "../standing/subjects.ts";
 import { deleteEndpointsOf } from "../webhooks/store.ts";
 import { requireCurrentPassword } from "./current-password.ts";
 import { retentionYears } from "./erase.ts";
@@ -20,9 +20,9 @@ import { deleteKeys } from "./key-store.ts";
 import { deleteLinks } from "./link-store.ts";
 import { deletePassword, findPassword, guardPassword } from "./password-store.ts";
 import { deleteDevices, deleteSessions } from "./session-store.ts";
-import type { ClosingInput } from "./standing-schema.ts";
 import { platformMachine } from "./states.ts";
 import { type Blocking, findBlocking, findPlatform, updatePlatform } from "./store.ts";
+import type { ClosingInput } from "./suspension-schema.ts";
 
 const DISPUTED_MESSAGE = "An agent of the account is party to an open dispute.";
 const CLOSING_TRIGGER = "principal_closes";
@@ -40,7 +40,7 @@ export async function closePlatform(call: SessionCall, { confirmation, current_p
     platform: findPlatform(db, tenant.platformId),
     stored: findPassword(db, tenant.platformId),
     blocking: findBlocking(db, tenant.platformId),
-    ...accountReads(deps, tenant.platformId, CLOSING_TRIGGER),
+    ...buildAccountReads(deps, tenant.platformId, CLOSING_TRIGGER),
   });
   if (!before) throw new ServiceError("invalid_credentials");
   const { platformId, actor } = caller;
@@ -55,8 +55,8 @@ export async function closePlatform(call: SessionCall, { confirmation, current_p
     statements: [
       ...updatePlatform(db, before, { closedAt: now }, now, moved),
       // A settlement may have reached an escrow since the read, and a dispute one of its agents.
-      accountHoldsNothing(db, platformId),
-      refuseLeft(db, [accountHasDispute(platformId)]),
+      guardEmptyEscrows(db, platformId),
+      refuseLeft(db, [hasAccountDispute(platformId)]),
       guardPassword(db, platformId, password),
       deleteKeys(db, platformId),
       deleteSessions(db, platformId),
@@ -111,6 +111,6 @@ function refuseWrongConfirmation({ legalName, email }: PlatformRow, confirmation
   if (matches) return;
   const wanted = legalName === null ? "the email address of the account" : "the legal name of the account";
   throw new ServiceError("confirmation_mismatch", {
-    field_errors: [fieldError("confirmation", "confirmation_mismatch", `Type ${wanted}.`)],
+    field_errors: [toFieldError("confirmation", "confirmation_mismatch", `Type ${wanted}.`)],
   });
 }

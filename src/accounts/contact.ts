@@ -2,7 +2,7 @@
 // that notices never reach an unrelated person.
 import type { ManagementCaller, PublicCall } from "../call.ts";
 import { ServiceError } from "../core/errors.ts";
-import { sameText } from "../core/text.ts";
+import { isSameText } from "../core/text.ts";
 import type { Actor } from "../core/vocabulary.ts";
 import { type Database, dropAbsentReads, type Statement } from "../db/batch.ts";
 import type { LinkRow, PlatformRow } from "../db/tables/accounts.ts";
@@ -15,7 +15,7 @@ import type { ProfilePatch } from "./profile-schema.ts";
 import { updatePlatform } from "./store.ts";
 
 /** If the patch names a contact: when links were mailed to a contact, and whether another link may be mailed. */
-export const contactReads = async (
+export const buildContactReads = async (
   db: Database,
   platformId: Parameters<typeof findRecentMails>[1],
   { admin_contact_email: wanted }: ProfilePatch,
@@ -49,9 +49,9 @@ export async function changeContact(
   const { platformId, adminContactEmail: current, pendingContactEmail: pending, email } = before;
   // A key may name the present contact, which changes nothing.
   if (wanted === undefined || actor.type === "management_api") return UNCHANGED_CONTACT;
-  if (current !== null && sameText(wanted, current))
+  if (current !== null && isSameText(wanted, current))
     return pending === null ? UNCHANGED_CONTACT : withdrawPendingContact(db, before, now);
-  if (sameText(wanted, email)) {
+  if (isSameText(wanted, email)) {
     const { set, changes, statements } = pending === null ? UNCHANGED_CONTACT : withdrawPendingContact(db, before, now);
     return {
       set: { ...set, adminContactEmail: wanted },

@@ -2,7 +2,7 @@
 // cannot take over an account. Its failures count like those of log-ins.
 import type { PersonCaller, PublicCall, SessionCall } from "../call.ts";
 import { toClientSubnet } from "../core/client-network.ts";
-import { fieldError, ServiceError } from "../core/errors.ts";
+import { ServiceError, toFieldError } from "../core/errors.ts";
 import {
   beginAttempt,
   checkPresentedPassword,
@@ -68,6 +68,6 @@ export async function judgePassword(
 ): Promise<ProvenPassword> {
   const { matches, hash } = await checkPresentedPassword(deps, wrong, password, stored, () => next ?? null);
   if (matches && stored !== null) return { before: stored, hash };
-  const fault = fieldError(field, "current_password_invalid", "Must be the account's password.");
+  const fault = toFieldError(field, "current_password_invalid", "Must be the account's password.");
   throw wrong(new ServiceError("current_password_invalid", { field_errors: [fault] }));
 }

@@ -7,7 +7,7 @@ import { type Changes, recordActivity } from "../journal/activity.ts";
 import { recordEvent } from "../journal/events.ts";
 import { recordNotice } from "../journal/notices.ts";
 import { recordOperatorEntry } from "../journal/operator-log.ts";
-import { followProfile, followReads } from "./follow-profile.ts";
+import { buildFollowReads, followProfile } from "./follow-profile.ts";
 import { findCurrentKeys } from "./key-store.ts";
 import { toPlatformView, toReviewView } from "./profile.ts";
 import { IDENTITY, IDENTITY_MEMBERS, toProposalView } from "./propose-profile.ts";
@@ -26,7 +26,7 @@ export async function decideProfile(call: OperatorCall, platformId: string, inpu
   } = await call.read({
     platform: findPlatform(db, platformId),
     keys: findCurrentKeys(db, platformId),
-    ...followReads(deps, platformId, true),
+    ...buildFollowReads(deps, platformId, true),
   });
   if (!before) throw new ServiceError("not_found");
   const proposal = requireProposal(before, input);

@@ -1,5 +1,6 @@
 // The operator's decision on an account in review (ACC-21). If two decisions race, one counts.
 import { type OperatorCall, type Precheck, precheckExists } from "../call.ts";
+import type { Attested } from "../cascades/attest.ts";
 import { ServiceError } from "../core/errors.ts";
 import { move } from "../core/machine.ts";
 import type { Actor, Tier } from "../core/vocabulary.ts";
@@ -9,13 +10,12 @@ import { type Changes, recordActivity } from "../journal/activity.ts";
 import { recordEvent } from "../journal/events.ts";
 import { recordNotice } from "../journal/notices.ts";
 import { recordOperatorEntry } from "../journal/operator-log.ts";
-import type { Attested } from "../standing/attest.ts";
-import { attestTenant, maxExpiry, tenantReads } from "./attest.ts";
+import { attestTenant, buildTenantReads, computeMaxExpiry } from "./attest.ts";
 import { findCurrentKeys } from "./key-store.ts";
 import { toPlatformView, toReviewView } from "./profile.ts";
 import { toProposalView } from "./propose-profile.ts";
 import type { DecisionInput } from "./review-schema.ts";
-import { currentDocuments, toReviewedProfile } from "./reviewed.ts";
+import { pickCurrentDocuments, toReviewedProfile } from "./reviewed.ts";
 import { platformMachine } from "./states.ts";
 import { findPlatform, updatePlatform } from "./store.ts";
 
@@ -38,7 +38,7 @@ export async function decideVerification(call: OperatorCall, platformId: string,
   const found = await call.read({
     platform: findPlatform(db, platformId),
     keys: findCurrentKeys(db, platformId),
-    ...tenantReads(deps, platformId),
+    ...buildTenantReads(deps, platformId),
   });
   const { platform: before, keys } = found;
   if (!before) throw new ServiceError("not_found");
@@ -49,7 +49,7 @@ export async function decideVerification(call: OperatorCall, platformId: string,
   const pendingProfile = decision === "approve" ? before.pendingProfile : null;
   const set = { decision, decisionReason: reason, decidedAt: now, accreditationTier: tier, reviewed, pendingProfile };
   const after: PlatformRow = { ...before, ...set, status: moved.to };
-  const by = { tier, expiresAt: maxExpiry(now), actor, entry: false };
+  const by = { tier, expiresAt: computeMaxExpiry(now), actor, entry: false };
   const attested = decision === "approve" ? await attestTenant(deps, found, by, now) : null;
   const changes = {
     platform_status: { from: moved.from, to: moved.to },
@@ -108,7 +108,7 @@ function recordDecision(db: Database, after: PlatformRow, { actor, changes, now 
       subject,
       platformId,
       // Lists the judged documents, because later ones may supersede them.
-      detail: { ...detail, documents: currentDocuments(after) },
+      detail: { ...detail, documents: pickCurrentDocuments(after) },
     }),
     recordNotice(db, after, now, {
       kind: "customer.verification_decided",

@@ -32,7 +32,7 @@ const formatHash = ({ N, r, p }: PasswordCost, salt: Uint8Array, hash: Uint8Arra
   ["scrypt", N, r, p, encodeBase64Url(salt), encodeBase64Url(hash)].join("$");
 
 /** An unknown address is compared with this hash, so that it costs the same as a known one. */
-const hashOfUnknownAddress = (cost: PasswordCost): string =>
+const buildUnknownAddressHash = (cost: PasswordCost): string =>
   formatHash(cost, new Uint8Array(SALT_BYTES), new Uint8Array(HASH_BYTES));
 
 /** `hash`: the hash to store from now on, if any. */
@@ -48,7 +48,7 @@ export const checkPassword = (
   next: ChooseNextPassword = () => null,
 ): Promise<PasswordCheck> =>
   runInTurn("scrypt", async () => {
-    const { parameters, salt, hash } = parseHash(stored ?? hashOfUnknownAddress(cost));
+    const { parameters, salt, hash } = parseHash(stored ?? buildUnknownAddressHash(cost));
     const derived = await deriveScrypt(password, salt, parameters);
     if (!timingSafeEqual(derived, hash) || stored === null) return { matches: false, hash: null };
     const { N, r, p } = parameters;

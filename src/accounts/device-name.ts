@@ -27,11 +27,11 @@ const SYSTEMS = [
 const PRODUCT = /^[A-Za-z0-9._-]{1,40}/;
 
 export const toLogInPlace = ({ clientAddress, userAgent }: Pick<PublicCall, "clientAddress" | "userAgent">) => ({
-  device: deviceName(userAgent),
+  device: describeDevice(userAgent),
   network: toClientSubnet(clientAddress),
 });
 
-export function deviceName(userAgent: string): string {
+export function describeDevice(userAgent: string): string {
   const named = (table: readonly (readonly [string, string])[]) =>
     table.find(([mark]) => userAgent.includes(mark))?.[1];
   const what = named(BROWSERS) ?? PRODUCT.exec(userAgent)?.[0] ?? "Unknown device";

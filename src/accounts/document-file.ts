@@ -1,8 +1,8 @@
 // The files of documents in R2 (ACC-20): never public, under `<platform_id>/<document_id>`.
 import type { Env } from "../context.ts";
-import { type FieldError, fieldError } from "../core/errors.ts";
+import { type FieldError, toFieldError } from "../core/errors.ts";
 import { DOCUMENT_MAX_BYTES, FILE_NAME_MAX_CHARS } from "../core/limits.ts";
-import { nameFault } from "../core/text.ts";
+import { findNameFault } from "../core/text.ts";
 import { isUploadedFile, type UploadedFile } from "../core/upload.ts";
 import { DOCUMENT_TYPES, type MediaType } from "../core/vocabulary.ts";
 
@@ -15,37 +15,37 @@ const SIGNATURES: readonly (readonly [type: MediaType, first: readonly number[]]
 ];
 
 /** Judges by the first bytes: a name and a declared type are whatever the sender wrote. */
-export const mediaTypeOf = (bytes: Uint8Array): MediaType | null =>
+export const detectMediaType = (bytes: Uint8Array): MediaType | null =>
   SIGNATURES.find(([, first]) => first.every((byte, i) => bytes[i] === byte))?.[0] ?? null;
 
 /** The faults of a form's parts that have their own codes, and the faults of the file, which no schema can find. */
-export function documentFaults(raw: unknown): FieldError[] {
+export function findDocumentFaults(raw: unknown): FieldError[] {
   const { type, file } = raw as { readonly type?: unknown; readonly file?: unknown };
   const isUnknown = typeof type === "string" && !DOCUMENT_TYPES.some((known) => known === type);
   return [
-    ...(isUnknown ? [fieldError("type", "document_type_invalid")] : []),
-    ...(isUploadedFile(file) ? fileFaults(file) : []),
+    ...(isUnknown ? [toFieldError("type", "document_type_invalid")] : []),
+    ...(isUploadedFile(file) ? findFileFaults(file) : []),
   ];
 }
 
-function fileFaults({ bytes, fileName }: UploadedFile): FieldError[] {
-  if (bytes.length === 0) return [fieldError("file", "too_short", "The file is empty.")];
+function findFileFaults({ bytes, fileName }: UploadedFile): FieldError[] {
+  if (bytes.length === 0) return [toFieldError("file", "too_short", "The file is empty.")];
   if (bytes.length > DOCUMENT_MAX_BYTES) {
     const message = `The file has ${bytes.length} bytes; at most ${DOCUMENT_MAX_BYTES} are accepted.`;
-    return [fieldError("file", "file_too_large", message)];
+    return [toFieldError("file", "file_too_large", message)];
   }
-  const named = fileNameFault(fileName);
-  if (named !== null) return [fieldError("file", "invalid_format", named)];
+  const named = findFileNameFault(fileName);
+  if (named !== null) return [toFieldError("file", "invalid_format", named)];
   const message = "The file does not begin like a PDF, PNG or JPEG.";
-  return mediaTypeOf(bytes) === null ? [fieldError("file", "unsupported_file_type", message)] : [];
+  return detectMediaType(bytes) === null ? [toFieldError("file", "unsupported_file_type", message)] : [];
 }
 
 /** The name is shown to people and becomes the name of a download, so it must not name another folder. */
-function fileNameFault(name: string): string | null {
+function findFileNameFault(name: string): string | null {
   if (name === "") return "The file has no name.";
   if (name.length > FILE_NAME_MAX_CHARS) return `The file name must be at most ${FILE_NAME_MAX_CHARS} characters.`;
   if (/[/\\]/.test(name) || name === "." || name === "..") return "The file name must not contain a path.";
-  const fault = nameFault(name);
+  const fault = findNameFault(name);
   return fault === null ? null : `The file name: ${fault}`;
 }
 

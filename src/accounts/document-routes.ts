@@ -2,9 +2,9 @@
 import { DOCUMENT_MAX_BYTES } from "../core/limits.ts";
 
 import { answer } from "../http/answer.ts";
-import { route } from "../http/route.ts";
+import { defineRoute } from "../http/route.ts";
 import { precheckAccount } from "./decide.ts";
-import { documentFaults } from "./document-file.ts";
+import { findDocumentFaults } from "./document-file.ts";
 import {
   accountDocumentParams,
   accountParams,
@@ -13,23 +13,23 @@ import {
   documentQuery,
 } from "./document-schema.ts";
 import { getDocument, getDocuments, getDocumentsOf, precheckDocument, submitDocument } from "./documents.ts";
-import { precheckReading, readDocument } from "./read-document.ts";
+import { precheckDocumentReading, readDocument } from "./read-document.ts";
 
 export const documentRoutes = [
-  route({
+  defineRoute({
     method: "post",
     path: "/v1/platform/documents",
     operationId: "submitDocument",
     surfaces: ["session"],
     multipart: { fileMaxBytes: DOCUMENT_MAX_BYTES },
     body: documentInput,
-    rules: documentFaults,
+    rules: findDocumentFaults,
     status: 201,
     errors: ["document_type_invalid", "file_too_large", "unsupported_file_type"],
     idempotency: "plain",
     handle: (call, { body }) => submitDocument(call, body),
   }),
-  route({
+  defineRoute({
     method: "get",
     path: "/v1/platform/documents",
     operationId: "listDocuments",
@@ -39,7 +39,7 @@ export const documentRoutes = [
     errors: [],
     handle: (call, { query }) => getDocuments(call, query),
   }),
-  route({
+  defineRoute({
     method: "get",
     path: "/v1/platform/documents/{document_id}",
     operationId: "getDocument",
@@ -50,7 +50,7 @@ export const documentRoutes = [
     handle: (call, { params }) => getDocument(call, params.document_id),
     precheck: (call, { params }) => precheckDocument(call, params.document_id),
   }),
-  route({
+  defineRoute({
     method: "get",
     path: "/v1/operator/platforms/{platform_id}/documents",
     operationId: "listPlatformDocuments",
@@ -62,7 +62,7 @@ export const documentRoutes = [
     handle: (call, { params, query }) => getDocumentsOf(call, params.platform_id, query),
     precheck: (call, { params }) => precheckAccount(call, params.platform_id),
   }),
-  route({
+  defineRoute({
     method: "get",
     path: "/v1/operator/platforms/{platform_id}/documents/{document_id}",
     operationId: "readPlatformDocument",
@@ -75,6 +75,6 @@ export const documentRoutes = [
       const { headers, file } = await readDocument(call, params.platform_id, params.document_id);
       return answer(200, headers, file);
     },
-    precheck: (call, { params }) => precheckReading(call, params.platform_id, params.document_id),
+    precheck: (call, { params }) => precheckDocumentReading(call, params.platform_id, params.document_id),
   }),
 ];

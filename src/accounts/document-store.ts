@@ -6,7 +6,7 @@ import { type DocumentRow, documents } from "../db/tables/accounts.ts";
 
 type Owner = string | SQL<string>;
 
-export const findDocument = (db: Database, platformId: Owner, documentId: string): Read<DocumentRow | null> =>
+export const findUploadedDocument = (db: Database, platformId: Owner, documentId: string): Read<DocumentRow | null> =>
   readOne(
     db
       .select()

@@ -2,16 +2,16 @@
 // see and that the sweep removes (sweep-documents.ts), never a document without its file.
 import { type OperatorCall, type Precheck, precheckExists, readPage, type SessionCall } from "../call.ts";
 import { toIso } from "../core/clock.ts";
-import { fieldError, ServiceError, validationError } from "../core/errors.ts";
-import { newId } from "../core/ids.ts";
+import { ServiceError, toFieldError, toValidationError } from "../core/errors.ts";
+import { createId } from "../core/ids.ts";
 import { DAY_MS, DOCUMENTS_PER_DAY, SECOND_MS, SUPPORTING_DOCUMENTS_MAX } from "../core/limits.ts";
 import { hashListing, toPage } from "../core/page.ts";
 import type { DocumentRow } from "../db/tables/accounts.ts";
 import { recordActivity } from "../journal/activity.ts";
 import { precheckAccount } from "./decide.ts";
-import { mediaTypeOf, putFile } from "./document-file.ts";
+import { detectMediaType, putFile } from "./document-file.ts";
 import type { DocumentInput } from "./document-schema.ts";
-import { findDocument, insertDocument, listDocuments, supersedeDocument } from "./document-store.ts";
+import { findUploadedDocument, insertDocument, listDocuments, supersedeDocument } from "./document-store.ts";
 import { countSubmittedOn, findPlatform, recordDocument } from "./store.ts";
 
 export async function submitDocument(call: SessionCall, { type, file }: DocumentInput) {
@@ -19,13 +19,14 @@ export async function submitDocument(call: SessionCall, { type, file }: Document
   // Real time, because a test clock does not move a review.
   const now = deps.clock.now();
   const { caller, platform } = await call.read({ platform: findPlatform(db, call.tenant.platformId) });
-  const mediaType = mediaTypeOf(file.bytes);
+  const mediaType = detectMediaType(file.bytes);
   if (!platform || mediaType === null) throw new Error("unreachable: the credential and the schema have judged these");
-  if (countSubmittedOn(platform, now) >= DOCUMENTS_PER_DAY) throw tooManyToday(DAY_MS - (now % DAY_MS));
+  if (countSubmittedOn(platform, now) >= DOCUMENTS_PER_DAY) throw toTooManyTodayError(DAY_MS - (now % DAY_MS));
   const { platformId, documents: current } = platform;
-  if (type === "supporting" && (current.supporting ?? 0) >= SUPPORTING_DOCUMENTS_MAX) throw tooManySupporting();
+  if (type === "supporting" && (current.supporting ?? 0) >= SUPPORTING_DOCUMENTS_MAX)
+    throw buildTooManySupportingError();
   const row: DocumentRow = {
-    documentId: newId("doc", now),
+    documentId: createId("doc", now),
     platformId,
     type,
     status: "current",
@@ -53,15 +54,15 @@ export async function submitDocument(call: SessionCall, { type, file }: Document
   return view;
 }
 
-function tooManyToday(waitMs: number): ServiceError {
+function toTooManyTodayError(waitMs: number): ServiceError {
   const message = `An account can submit at most ${DOCUMENTS_PER_DAY} documents a day.`;
   const headers = { "Retry-After": String(Math.ceil(waitMs / SECOND_MS)) };
   return new ServiceError("rate_limited", { message, headers });
 }
 
-const tooManySupporting = () => {
+const buildTooManySupportingError = () => {
   const message = `An account can have at most ${SUPPORTING_DOCUMENTS_MAX} supporting documents.`;
-  return validationError([fieldError("type", "invalid_value", message)]);
+  return toValidationError([toFieldError("type", "invalid_value", message)]);
 };
 
 type DocumentQuery = { readonly limit: number; readonly cursor?: string | undefined };
@@ -73,14 +74,14 @@ export async function getDocuments(call: SessionCall, query: DocumentQuery) {
 }
 
 export async function getDocument(call: SessionCall, documentId: string) {
-  const { document } = await call.read({ document: findDocument(call.db, call.tenant.platformId, documentId) });
+  const { document } = await call.read({ document: findUploadedDocument(call.db, call.tenant.platformId, documentId) });
   if (!document) throw new ServiceError("not_found");
   return toDocumentView(document);
 }
 
 /** The precheck that the document exists. */
 export const precheckDocument = (call: SessionCall, documentId: string): Precheck =>
-  precheckExists(findDocument(call.db, call.tenant.platformId, documentId));
+  precheckExists(findUploadedDocument(call.db, call.tenant.platformId, documentId));
 
 /** For the operator: the documents of one account. */
 export async function getDocumentsOf(call: OperatorCall, platformId: string, query: DocumentQuery) {

@@ -28,14 +28,14 @@ export const retentionYears = memoizeBy((env: Env): number => {
 });
 
 /** The retention in milliseconds, with years of 366 days. */
-export const retentionMs = (env: Env): number => retentionYears(env) * RETENTION_YEAR_DAYS * DAY_MS;
+export const computeRetentionMs = (env: Env): number => retentionYears(env) * RETENTION_YEAR_DAYS * DAY_MS;
 
 export const eraseClosedAccounts: EachJob = {
   kind: "each",
   name: "erase_closed_accounts",
   // An account is due from the end of its retention.
   find: async ({ db, env, clock }, after, limit) => {
-    const kept = retentionMs(env);
+    const kept = computeRetentionMs(env);
     const closed = after === null ? BEFORE_FIRST_DUE : { at: after.at - kept, id: after.id };
     const { due } = await readBatch(db, { due: findAccountsToErase(db, clock.now() - kept, closed, limit) });
     return due.map(({ at, id }) => ({ at: at + kept, id }));
@@ -52,7 +52,7 @@ async function eraseAccount(deps: Deps, platformId: string): Promise<Recorded> {
     events: findEventsOf(db, platformId, EVENTS_SLICE),
   });
   if (platform?.status !== "CLOSED" || platform.erasedAt !== null || platform.closedAt === null) return false;
-  if (platform.closedAt + retentionMs(env) > now) return false;
+  if (platform.closedAt + computeRetentionMs(env) > now) return false;
   const { files, more } = await listFiles(env, { platformId }, slices?.files ?? SLICE);
   await deleteFiles(env, files);
   if (more) return "more";

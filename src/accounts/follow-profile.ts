@@ -1,4 +1,6 @@
 // The tenant principal follows the name and the country of the profile, and so do the documents of its agents (ACC-6, ACC-19).
+
+import { buildRestateReads, restateAgents } from "../cascades/restate-agents.ts";
 import type { Deps } from "../context.ts";
 import type { Actor } from "../core/vocabulary.ts";
 import { type Database, dropAbsentReads, type ReadResults, type Statement } from "../db/batch.ts";
@@ -6,17 +8,20 @@ import type { PlatformRow } from "../db/tables/accounts.ts";
 import type { PrincipalRow } from "../db/tables/principals.ts";
 import { findPrincipalById, renamePrincipal } from "../principals/store.ts";
 import { createTenantPrincipal, type LegalPerson } from "../principals/tenant.ts";
-import { restateAgents, restateReads } from "../standing/restate-agents.ts";
-import { tenantPrincipalOf } from "./store.ts";
+import { selectTenantPrincipal } from "./store.ts";
 
 /** Reads the tenant principal and its first agents if the name or the country may change. */
-export function followReads(deps: Deps, platformId: Parameters<typeof tenantPrincipalOf>[0], mayChange: boolean) {
-  const principalId = tenantPrincipalOf(platformId);
-  const { agents } = mayChange ? restateReads(deps, principalId) : { agents: null };
+export function buildFollowReads(
+  deps: Deps,
+  platformId: Parameters<typeof selectTenantPrincipal>[0],
+  mayChange: boolean,
+) {
+  const principalId = selectTenantPrincipal(platformId);
+  const { agents } = mayChange ? buildRestateReads(deps, principalId) : { agents: null };
   return dropAbsentReads({ principal: mayChange ? findPrincipalById(deps.db, principalId) : null, agents });
 }
 
-type FollowFacts = Partial<ReadResults<ReturnType<typeof followReads>>> & { readonly actor: Actor };
+type FollowFacts = Partial<ReadResults<ReturnType<typeof buildFollowReads>>> & { readonly actor: Actor };
 
 type ProfileFollowUp = {
   readonly created: string | null;

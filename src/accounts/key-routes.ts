@@ -1,12 +1,12 @@
 // Routes of promotion and of management keys (ACC-16, ACC-17).
-import { route } from "../http/route.ts";
+import { defineRoute } from "../http/route.ts";
 import { pickValidFields } from "../http/schemas.ts";
 import { rotationInput } from "./key-schema.ts";
 import { getKeys, precheckRotation, rotateKey } from "./keys.ts";
-import { precheckPromotion, promotePlatform } from "./promote.ts";
+import { precheckAccountPromotion, promotePlatform } from "./promote.ts";
 
 export const keyRoutes = [
-  route({
+  defineRoute({
     method: "post",
     path: "/v1/platform/promote",
     operationId: "promotePlatform",
@@ -16,9 +16,9 @@ export const keyRoutes = [
     errors: ["not_accredited", "already_promoted", "forbidden"],
     idempotency: "secret",
     handle: (call) => promotePlatform(call),
-    precheck: () => precheckPromotion(),
+    precheck: () => precheckAccountPromotion(),
   }),
-  route({
+  defineRoute({
     method: "get",
     path: "/v1/platform/keys",
     operationId: "listKeys",
@@ -27,7 +27,7 @@ export const keyRoutes = [
     errors: [],
     handle: (call) => getKeys(call),
   }),
-  route({
+  defineRoute({
     method: "post",
     path: "/v1/platform/keys/rotate",
     operationId: "rotateKey",

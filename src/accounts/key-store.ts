@@ -44,7 +44,7 @@ const selectKeyOwner = compileOnce((db) =>
 );
 
 /** The owner of a key as an expression, so that reads can be scoped before the owner is known. */
-export const ownerOfKey = (keyHash: string): SQL<string> =>
+export const selectOwnerOfKey = (keyHash: string): SQL<string> =>
   sql<string>`(select platform_id from management_keys where key_hash = ${keyHash})`;
 
 /** Refuses a batch if the key's end has changed since the call was admitted, or the account was suspended or closed (CRED-12, ACC-25). */

@@ -4,7 +4,7 @@ import type { Deps } from "../context.ts";
 import { toIso, toIsoOrNull } from "../core/clock.ts";
 import { requireConfirmed } from "../core/confirmed.ts";
 import { ServiceError } from "../core/errors.ts";
-import { newId } from "../core/ids.ts";
+import { createId } from "../core/ids.ts";
 import { HOUR_MS } from "../core/limits.ts";
 import { requireProduction } from "../core/production.ts";
 import type { Actor, Environment } from "../core/vocabulary.ts";
@@ -41,7 +41,7 @@ async function drawManagementKey({ env }: Deps, { platformId, environment }: Own
   const { rawKey, keyPrefix, keyHash } = await generateManagementKey(environment, keyBrands(env));
   const stamps = { createdAt: now, expiresAt: null, lastUsedAt: null };
   return {
-    row: { keyHash, keyId: newId("key", now), platformId, environment, keyPrefix, ...stamps },
+    row: { keyHash, keyId: createId("key", now), platformId, environment, keyPrefix, ...stamps },
     view: { raw_key: rawKey, key_prefix: keyPrefix, environment, warning: WARNING },
     notice: { environment, keyPrefix },
   };

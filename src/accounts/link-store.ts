@@ -9,7 +9,7 @@ export const findLink = (db: Database, tokenHash: string): Read<LinkRow | null> 
   readOne(db.select().from(accountLinks).where(eq(accountLinks.tokenHash, tokenHash)));
 
 /** The account of a link as an expression. */
-export const ownerOfLink = (tokenHash: string): SQL<string> =>
+export const selectOwnerOfLink = (tokenHash: string): SQL<string> =>
   sql<string>`(select platform_id from account_links where token_hash = ${tokenHash})`;
 
 export const insertLink = (db: Database, row: LinkRow): Statement => db.insert(accountLinks).values(row);
@@ -51,7 +51,7 @@ export const endLinks = (
 export const deleteLinks = (db: Database, platformId: string): Statement =>
   db.delete(accountLinks).where(eq(accountLinks.platformId, platformId));
 
-const mailedSince = (platformId: string | SQL<string>, kind: LinkKind, instant: number): SQL | undefined =>
+const isMailedSince = (platformId: string | SQL<string>, kind: LinkKind, instant: number): SQL | undefined =>
   and(eq(accountLinks.platformId, platformId), eq(accountLinks.kind, kind), gt(accountLinks.createdAt, instant));
 
 /** The newest times, at most `most`, at which links of a kind were mailed since an instant. */
@@ -66,7 +66,7 @@ export const findMailTimes = (
     db
       .select({ createdAt: accountLinks.createdAt })
       .from(accountLinks)
-      .where(mailedSince(platformId, kind, instant))
+      .where(isMailedSince(platformId, kind, instant))
       .orderBy(desc(accountLinks.createdAt))
       .limit(most),
     (rows) => rows.map(({ createdAt }) => createdAt),

@@ -11,8 +11,8 @@ import type { MailKind } from "../mail/kinds.ts";
 import { endLinks, findMailTimes, guardMailedCount, insertLink } from "./link-store.ts";
 import { countStrangerMail } from "./mail-bounds.ts";
 import { sendMailTo, toLoggedCause } from "./mails.ts";
-import { ownerOfEmail } from "./store.ts";
-import { newLinkToken } from "./tokens.ts";
+import { selectOwnerOfEmail } from "./store.ts";
+import { drawLinkToken } from "./tokens.ts";
 
 const MAILS = {
   verify_email: "verify_email",
@@ -41,7 +41,7 @@ export async function createLink(
   now: number,
   { isOwner = false, isWithheld = false } = {},
 ): Promise<NewLink> {
-  const { token, tokenHash } = await newLinkToken();
+  const { token, tokenHash } = await drawLinkToken();
   const usedAt = isWithheld ? now : null;
   const row = { ...to, tokenHash, createdAt: now, expiresAt: now + LINK_HOURS * HOUR_MS, usedAt };
   const counted = isOwner || isWithheld ? [] : await countStrangerMail(db, to.email, now);
@@ -76,7 +76,7 @@ export const findRecentMails = (
 ): Read<MailTimes> => findMailTimes(db, platformId, kind, now - HOUR_MS, LINK_MAILS_PER_HOUR);
 
 /** The milliseconds until another link may be mailed: one a minute, and five an hour. */
-export function msUntilNextMail(times: MailTimes, now: number): number {
+export function computeNextMailWaitMs(times: MailTimes, now: number): number {
   const [newest] = times;
   const oldest = times[LINK_MAILS_PER_HOUR - 1];
   const rest = newest === undefined ? 0 : newest + LINK_REST_SECONDS * SECOND_MS - now;
@@ -86,7 +86,7 @@ export function msUntilNextMail(times: MailTimes, now: number): number {
 
 /** @throws ServiceError `rate_limited` while no link may be mailed */
 export function refuseTooOften(times: MailTimes, now: number): void {
-  const wait = msUntilNextMail(times, now);
+  const wait = computeNextMailWaitMs(times, now);
   if (wait === 0) return;
   const message = "A link was mailed a moment ago, or five within an hour; wait before asking for the next.";
   throw new ServiceError("rate_limited", { message, headers: { "Retry-After": String(Math.ceil(wait / SECOND_MS)) } });
@@ -115,7 +115,7 @@ export const MAIL_ACCEPTED = { status: "accepted" } as const;
 
 /** The read for a mail to an address, the same for every address. */
 export const findRecentMailsTo = (db: Database, email: string, kind: LinkKind, now: number): Read<MailTimes> =>
-  findRecentMails(db, ownerOfEmail(email), kind, now);
+  findRecentMails(db, selectOwnerOfEmail(email), kind, now);
 
 /** Mails a link to the account's own address after the answer, so that the answer's time reveals nothing. */
 export async function mailLink(
@@ -125,7 +125,7 @@ export async function mailLink(
   times: MailTimes,
   now: number,
 ): Promise<void> {
-  if (msUntilNextMail(times, now) > 0) return;
+  if (computeNextMailWaitMs(times, now) > 0) return;
   const to = { platformId, kind, email };
   const link = await createLink(deps.db, to, now, { isOwner: status !== "EMAIL_PENDING" });
   try {

@@ -3,7 +3,7 @@
 import type { PublicCall } from "../call.ts";
 import { toIso } from "../core/clock.ts";
 import { ServiceError } from "../core/errors.ts";
-import { newId } from "../core/ids.ts";
+import { createId } from "../core/ids.ts";
 import { DAY_MS, SESSION_DAYS } from "../core/limits.ts";
 import type { PersonRow } from "../db/tables/accounts.ts";
 import { recordActivity } from "../journal/activity.ts";
@@ -19,8 +19,8 @@ import { toLogInPlace } from "./device-name.ts";
 import { findLogIn, type LogInAccount, updatePerson } from "./password-store.ts";
 import type { LogInInput } from "./session-schema.ts";
 import { findKnownPlace, insertSession, recordDevice } from "./session-store.ts";
-import { guardOpenAccount, ownerOfEmail } from "./store.ts";
-import { newSessionToken, SESSION_CHALLENGE } from "./tokens.ts";
+import { guardOpenAccount, selectOwnerOfEmail } from "./store.ts";
+import { drawSessionToken, SESSION_CHALLENGE } from "./tokens.ts";
 import { hasTotp, useCode } from "./totp.ts";
 
 export async function logIn(call: PublicCall, { email, password, totp }: LogInInput) {
@@ -31,22 +31,22 @@ export async function logIn(call: PublicCall, { email, password, totp }: LogInIn
   attempting.catch(() => undefined);
   const { account, familiar } = await call.read({
     account: findLogIn(db, email),
-    familiar: findKnownPlace(db, ownerOfEmail(email), place, now),
+    familiar: findKnownPlace(db, selectOwnerOfEmail(email), place, now),
   });
   const attempt = await attempting;
   const { person, set } = await judgeAttempt(attempt, call.background, async (wrong) => {
     refuseStrangerNetwork(attempt, familiar.network);
     const renewed = (outdated: boolean) => (outdated ? password : null);
     const { matches, hash } = await checkPresentedPassword(deps, wrong, password, account?.hash ?? null, renewed);
-    if (!account || !matches) throw wrong(logInRefusal("The address or the password is wrong."));
+    if (!account || !matches) throw wrong(toLogInError("The address or the password is wrong."));
     if (account.status === "EMAIL_PENDING") throw new ServiceError("email_not_verified");
     if (account.status === "SUSPENDED") throw new ServiceError("account_suspended");
     const rehashed = hash === null ? {} : { hash, changedAt: now };
     return { person: account, set: { ...rehashed, ...(await judgeCode(call, account, totp, wrong)) } };
   });
   const { platformId } = person;
-  const { token, tokenHash } = await newSessionToken();
-  const sessionId = newId("ses", now);
+  const { token, tokenHash } = await drawSessionToken();
+  const sessionId = createId("ses", now);
   const view = {
     session_token: token,
     session_id: sessionId,
@@ -82,13 +82,13 @@ async function judgeCode(
   wrong: MarkFailed,
 ): Promise<Partial<PersonRow>> {
   if (!hasTotp(person)) return {};
-  if (totp === undefined) throw logInRefusal("A code is needed too: send totp.", "totp_required");
+  if (totp === undefined) throw toLogInError("A code is needed too: send totp.", "totp_required");
   return useCode(deps.env, person, totp, now, () =>
-    wrong(logInRefusal("The code is wrong, or was used before.", "totp_invalid")),
+    wrong(toLogInError("The code is wrong, or was used before.", "totp_invalid")),
   );
 }
 
-const logInRefusal = (message: string, type?: string): ServiceError =>
+const toLogInError = (message: string, type?: string): ServiceError =>
   new ServiceError("invalid_credentials", {
     message,
     headers: { "WWW-Authenticate": SESSION_CHALLENGE },

@@ -22,12 +22,12 @@ export const addMailCounts = (db: Database, each: readonly MailCount[], endsAt: 
     ),
   );
 
-const countedMails = (subjectHash: string, endsAt: number): SQL<number> =>
+const selectMailCount = (subjectHash: string, endsAt: number): SQL<number> =>
   sql<number>`coalesce((select mails from mail_counts where ends_at = ${endsAt} and subject_hash = ${subjectHash}), 0)`;
 
 export const isBelowLimit = (db: Database, subjectHash: string, endsAt: number, most: number): Read<boolean> =>
   read(
-    db.select({ mails: countedMails(subjectHash, endsAt).as("mails") }).from(sql`(select 1)`),
+    db.select({ mails: selectMailCount(subjectHash, endsAt).as("mails") }).from(sql`(select 1)`),
     ([row]) => (row?.mails ?? 0) < most,
   );
 
@@ -40,7 +40,7 @@ export const addMailCount = (db: Database, subjectHash: string, endsAt: number, 
       target: [mailCounts.endsAt, mailCounts.subjectHash],
       set: { mails: sql`${mailCounts.mails} + 1` },
     }),
-  guard(db, sql`${countedMails(subjectHash, endsAt)} <= ${most}`),
+  guard(db, sql`${selectMailCount(subjectHash, endsAt)} <= ${most}`),
 ];
 
 const ENDING_COUNTS: EndingTable = {

@@ -2,7 +2,7 @@
 // one mail. When the Worker dies in between, the mail is sent again: a notice arrives at least once.
 import type { Deps } from "../context.ts";
 import { BEFORE_FIRST_DUE } from "../core/due.ts";
-import { newId } from "../core/ids.ts";
+import { createId } from "../core/ids.ts";
 import { DIGEST_LINES_MAX, HOUR_MS, MINUTE_MS } from "../core/limits.ts";
 import { runConcurrently } from "../core/parallel.ts";
 import { commit, readBatch, type Statement } from "../db/batch.ts";
@@ -14,7 +14,7 @@ import { addVolumes } from "../journal/volume-store.ts";
 import type { MailData } from "../mail/kinds.ts";
 import { composeMail } from "../mail/mail.ts";
 import { findAnnouncements } from "./announcement-store.ts";
-import { countAndFindExcess, periodEnd } from "./mail-bounds.ts";
+import { computePeriodEnd, countAndFindExcess } from "./mail-bounds.ts";
 import { sendMailTo, toLoggedCause } from "./mails.ts";
 
 const SLICE = 50;
@@ -95,10 +95,10 @@ async function moveToDigest(deps: Deps, mails: readonly JoinedNotices[]): Promis
       addToDigest(
         db,
         {
-          noticeId: newId("ntc", now),
+          noticeId: createId("ntc", now),
           platformId,
           recipient,
-          dueAt: periodEnd(now, HOUR_MS),
+          dueAt: computePeriodEnd(now, HOUR_MS),
           account: "account" in data ? data.account : platformId,
           held: those.map((mail) => ({ subject: composeSubject(mail, config), at: mail[0].createdAt })),
         },

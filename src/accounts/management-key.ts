@@ -1,7 +1,7 @@
 // The management key, `<brand>_sandbox_…` or `<brand>_live_…` (CRED-4 to CRED-9): 32 random bytes and a checksum in base62, so that a typo is
 // refused without a look-up; stored as SHA-256 only.
 import type { Env } from "../context.ts";
-import { encodeUtf8, sha256Hex } from "../core/encoding.ts";
+import { computeSha256Hex, encodeUtf8 } from "../core/encoding.ts";
 import { memoizeBy } from "../core/memo.ts";
 import { ENVIRONMENTS, type Environment } from "../core/vocabulary.ts";
 
@@ -36,7 +36,7 @@ export async function generateManagementKey(environment: Environment, brands: Ke
   const secret = encodeBase62(crypto.getRandomValues(new Uint8Array(32)), SECRET_CHARS);
   const body = toKeyPrefix(brands[0], environment) + secret;
   const rawKey = body + computeChecksum(body);
-  return { rawKey, keyPrefix: keyPrefixOf(rawKey), keyHash: await sha256Hex(rawKey) };
+  return { rawKey, keyPrefix: takeKeyPrefix(rawKey), keyHash: await computeSha256Hex(rawKey) };
 }
 
 /** The environment of a well-formed key of one of the brands, without a look-up; null for everything else. */
@@ -60,7 +60,7 @@ export function describeKeyFault(rawKey: string, brands: KeyBrands): string {
 }
 
 /** The part of a well-formed key that may be shown: it names the key in the activity log and in lists. */
-export const keyPrefixOf = (rawKey: string): string => rawKey.slice(0, SHOWN_CHARS - RANDOM_CHARS);
+export const takeKeyPrefix = (rawKey: string): string => rawKey.slice(0, SHOWN_CHARS - RANDOM_CHARS);
 
 const toKeyPrefix = (brand: string, environment: Environment): string => `${brand}_${ENVIRONMENT_WORDS[environment]}_`;
 

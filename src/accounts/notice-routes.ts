@@ -1,10 +1,10 @@
 // The operator's route to every admin contact (ACC-15).
-import { route } from "../http/route.ts";
+import { defineRoute } from "../http/route.ts";
 import { announceToAll } from "./announcements.ts";
 import { announcementInput } from "./notice-schema.ts";
 
 export const noticeRoutes = [
-  route({
+  defineRoute({
     method: "post",
     path: "/v1/operator/notices",
     operationId: "announceToAll",

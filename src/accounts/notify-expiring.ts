@@ -9,9 +9,9 @@ import type { PrincipalRow } from "../db/tables/principals.ts";
 import type { EachJob } from "../jobs/job.ts";
 import { recordEvent } from "../journal/events.ts";
 import { recordNotice } from "../journal/notices.ts";
-import { findDueNotices, platformOf } from "../principals/due-store.ts";
-import { dueNoticeDays, type NoticeDays, nextNoticeAt } from "../principals/notices.ts";
-import { effectivePrincipalStatus } from "../principals/standing.ts";
+import { findDueNotices, selectPrincipalPlatform } from "../principals/due-store.ts";
+import { toEffectivePrincipalStatus } from "../principals/effective-status.ts";
+import { computeNextNotice, type NoticeDays, pickDueNotice } from "../principals/notices.ts";
 import { findPrincipalById, moveNotice } from "../principals/store.ts";
 import { toPrincipalView } from "../principals/views.ts";
 import { findPlatform } from "./store.ts";
@@ -31,7 +31,7 @@ async function notifyPrincipal(deps: Deps, principalId: string): Promise<boolean
   const { db } = deps;
   const { principal, platform } = await readBatch(db, {
     principal: findPrincipalById(db, principalId),
-    platform: findPlatform(db, platformOf(principalId)),
+    platform: findPlatform(db, selectPrincipalPlatform(principalId)),
   });
   if (!principal || !platform || principal.expiryNoticeAt === null) return false;
   // By the clock that rules its attestation (ACC-9).
@@ -39,19 +39,19 @@ async function notifyPrincipal(deps: Deps, principalId: string): Promise<boolean
   if (principal.expiryNoticeAt > now) return false;
   const { attestationExpiresAt } = principal;
   const ahead = hasEndAhead(principal, now);
-  const days = ahead ? dueNoticeDays(attestationExpiresAt, now) : null;
+  const days = ahead ? pickDueNotice(attestationExpiresAt, now) : null;
   await commitAll(deps, [
-    ...moveNotice(db, principal, ahead ? nextNoticeAt(attestationExpiresAt, now) : null),
-    ...(days === null ? [] : noticeStatements(deps, principal, platform, days, now)),
+    ...moveNotice(db, principal, ahead ? computeNextNotice(attestationExpiresAt, now) : null),
+    ...(days === null ? [] : recordExpiryNotice(deps, principal, platform, days, now)),
   ]);
   return true;
 }
 
 /** A closed principal gets no notice, and neither does a revoked attestation. */
 const hasEndAhead = (principal: PrincipalRow, now: number): boolean =>
-  principal.attestationStop === null && effectivePrincipalStatus(principal, now) !== "CLOSED";
+  principal.attestationStop === null && toEffectivePrincipalStatus(principal, now) !== "CLOSED";
 
-function noticeStatements(
+function recordExpiryNotice(
   { db }: Deps,
   principal: PrincipalRow,
   platform: PlatformRow,

@@ -1,7 +1,7 @@
 // The routes of the pages that mailed links open (ACC-14). They read no row.
 import * as z from "zod";
 import { answer } from "../http/answer.ts";
-import { route } from "../http/route.ts";
+import { defineRoute } from "../http/route.ts";
 import { CONTACT_PAGE, PAGE_HEADERS, RESET_PAGE, VERIFY_PAGE } from "./pages.ts";
 import { linkToken } from "./sign-up-schema.ts";
 
@@ -9,8 +9,8 @@ const pageQuery = z.strictObject({ token: linkToken.optional() });
 /** Marks the link to a contact, because its page asks for no password. */
 const verificationQuery = pageQuery.extend({ contact: z.literal("true").optional() });
 
-const pageRoute = (path: string, operationId: string, query: z.ZodObject, htmlOf: (query: object) => string) =>
-  route({
+const definePageRoute = (path: string, operationId: string, query: z.ZodObject, htmlOf: (query: object) => string) =>
+  defineRoute({
     method: "get",
     path,
     operationId,
@@ -22,8 +22,8 @@ const pageRoute = (path: string, operationId: string, query: z.ZodObject, htmlOf
   });
 
 export const pageRoutes = [
-  pageRoute("/v1/platform/verify-email", "openVerificationPage", verificationQuery, (query) =>
+  definePageRoute("/v1/platform/verify-email", "openVerificationPage", verificationQuery, (query) =>
     "contact" in query ? CONTACT_PAGE : VERIFY_PAGE,
   ),
-  pageRoute("/v1/platform/password/reset", "openResetPage", pageQuery, () => RESET_PAGE),
+  definePageRoute("/v1/platform/password/reset", "openResetPage", pageQuery, () => RESET_PAGE),
 ];

@@ -24,7 +24,7 @@ const FILES = { script: "/pages/link.js", style: "/pages/link.css" };
 
 type Page = { readonly title: string; readonly explained: string; readonly form: string; readonly done: string };
 
-const htmlOf = ({ title, explained, form, done }: Page): string => `<!doctype html>
+const renderPage = ({ title, explained, form, done }: Page): string => `<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
@@ -51,7 +51,7 @@ ${done}
 </html>
 `;
 
-export const VERIFY_PAGE = htmlOf({
+export const VERIFY_PAGE = renderPage({
   title: "Verify your email address",
   explained: "Enter the account's password to verify that this address is yours. The link works once.",
   form: `<p><label for="password">Password</label>
@@ -66,7 +66,7 @@ export const VERIFY_PAGE = htmlOf({
 </div>`,
 });
 
-export const CONTACT_PAGE = htmlOf({
+export const CONTACT_PAGE = renderPage({
   title: "Confirm that you are an admin contact",
   explained:
     "An account names this address as its admin contact. Confirm to get the account's notices. The link works once.",
@@ -75,7 +75,7 @@ export const CONTACT_PAGE = htmlOf({
   done: `<p>Notices go to <strong data-answer="email"></strong> from now on.</p>`,
 });
 
-export const RESET_PAGE = htmlOf({
+export const RESET_PAGE = renderPage({
   title: "Choose a new password",
   explained: "The password needs 12 to 128 characters. All sessions will end. The link works once.",
   form: `<p><label for="new_password">New password</label>

@@ -1,5 +1,5 @@
 // Routes of the password and of the address (CRED-22, CRED-23, ACC-13).
-import { route } from "../http/route.ts";
+import { defineRoute } from "../http/route.ts";
 import { pickValidFields } from "../http/schemas.ts";
 import { requestEmailChange } from "./change-email.ts";
 import { changePassword, precheckPasswordChange } from "./change-password.ts";
@@ -8,7 +8,7 @@ import { forgotPassword, precheckPasswordReset, resetPassword } from "./reset-pa
 import { addressInput } from "./sign-up-schema.ts";
 
 export const passwordRoutes = [
-  route({
+  defineRoute({
     method: "post",
     path: "/v1/platform/password",
     operationId: "changePassword",
@@ -20,7 +20,7 @@ export const passwordRoutes = [
     handle: (call, { body }) => changePassword(call, body),
     precheck: (call, { body }) => precheckPasswordChange(call, pickValidFields(passwordChangeInput, body)),
   }),
-  route({
+  defineRoute({
     method: "post",
     path: "/v1/platform/password/forgot",
     neverBusy: true,
@@ -31,7 +31,7 @@ export const passwordRoutes = [
     errors: [],
     handle: (call, { body }) => forgotPassword(call, body),
   }),
-  route({
+  defineRoute({
     method: "post",
     path: "/v1/platform/password/reset",
     operationId: "resetPassword",
@@ -42,7 +42,7 @@ export const passwordRoutes = [
     handle: (call, { body }) => resetPassword(call, body),
     precheck: (call, { body }) => precheckPasswordReset(call, pickValidFields(passwordResetInput, body)),
   }),
-  route({
+  defineRoute({
     method: "post",
     path: "/v1/platform/email",
     operationId: "changeEmail",

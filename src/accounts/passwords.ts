@@ -1,5 +1,5 @@
 // Judges new passwords (CRED-20).
-import { type FieldError, fieldError } from "../core/errors.ts";
+import { type FieldError, toFieldError } from "../core/errors.ts";
 import { foldName } from "../core/text.ts";
 
 /** The faults that do not depend on the length: the address itself, and the most common passwords. */
@@ -11,10 +11,10 @@ export async function findPasswordFaults(
 ): Promise<FieldError[]> {
   const folded = foldName(password);
   if (email !== undefined && folded === foldName(email)) {
-    return [fieldError(field, "invalid_value", "Must not be the email address.")];
+    return [toFieldError(field, "invalid_value", "Must not be the email address.")];
   }
   return (await readCommonPasswords(assets)).has(folded)
-    ? [fieldError(field, "invalid_value", "Must not be one of the most common passwords of its length.")]
+    ? [toFieldError(field, "invalid_value", "Must not be one of the most common passwords of its length.")]
     : [];
 }
 

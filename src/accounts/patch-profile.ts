@@ -3,14 +3,14 @@
 // operator's decision: a person proposes it (ACC-30).
 import { type ManagementCall, type ManagementCaller, type Precheck, precheck } from "../call.ts";
 import { requireConfirmed } from "../core/confirmed.ts";
-import { ServiceError, validationError } from "../core/errors.ts";
+import { ServiceError, toValidationError } from "../core/errors.ts";
 import { type Move, move } from "../core/machine.ts";
 import type { PlatformStatus } from "../core/vocabulary.ts";
 import type { PlatformRow } from "../db/tables/accounts.ts";
 import { type Changes, recordActivity } from "../journal/activity.ts";
-import { countryFaults } from "../principals/countries.ts";
-import { changeContact, contactReads } from "./contact.ts";
-import { followProfile, followReads } from "./follow-profile.ts";
+import { findCountryFaults } from "../principals/countries.ts";
+import { buildContactReads, changeContact } from "./contact.ts";
+import { buildFollowReads, followProfile } from "./follow-profile.ts";
 import { refuseInGrace } from "./keys.ts";
 import { sendLink } from "./links.ts";
 import { toPlatformView } from "./profile.ts";
@@ -25,12 +25,12 @@ export async function patchPlatform(call: ManagementCall, patch: ProfilePatch) {
   const { db, deps, environment } = call;
   // Real time, because the account is the same in both environments.
   const now = deps.clock.now();
-  const { caller, platform: before, ...found } = await call.read(await readsForPatch(call, patch, now));
+  const { caller, platform: before, ...found } = await call.read(await buildProfilePatchReads(call, patch, now));
   if (!before) throw new ServiceError("invalid_credentials");
   refuseKeyForPersonal(caller, before, patch);
   requireConfirmedForGuarded(caller, before, patch);
   const faults = findProfileFaults(call, patch);
-  if (faults.length > 0) throw validationError(faults);
+  if (faults.length > 0) throw toValidationError(faults);
 
   const { platformId } = before;
   const pendingProfile = applyPatchToProposal(caller, before, patch, now);
@@ -83,13 +83,13 @@ const toPatchStatements = (moved: Move<PlatformStatus> | undefined, created: str
 });
 
 /** Also reads the followers of a given name or country, and the times of the links that were mailed to contacts. */
-async function readsForPatch({ db, deps, tenant }: ManagementCall, patch: ProfilePatch, now: number) {
+async function buildProfilePatchReads({ db, deps, tenant }: ManagementCall, patch: ProfilePatch, now: number) {
   const { platformId } = tenant;
   const follows = patch.legal_name !== undefined || patch.country !== undefined;
   return {
     platform: findPlatform(db, platformId),
-    ...followReads(deps, platformId, follows),
-    ...(await contactReads(db, platformId, patch, now)),
+    ...buildFollowReads(deps, platformId, follows),
+    ...(await buildContactReads(db, platformId, patch, now)),
   };
 }
 
@@ -130,7 +130,7 @@ function diffProfile(before: PlatformRow, set: Profile): Changes {
 
 /** The country must be one of the service's, which no schema can check. */
 const findProfileFaults = ({ deps }: ManagementCall, { country }: Pick<ProfilePatch, "country">) =>
-  country === undefined ? [] : countryFaults(country, deps.config.jurisdictions);
+  country === undefined ? [] : findCountryFaults(country, deps.config.jurisdictions);
 
 /** Finds the further faults of a body that the schema refuses. */
 export const precheckProfile = (call: ManagementCall, valid: Partial<ProfilePatch>): Precheck =>

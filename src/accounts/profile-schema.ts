@@ -1,18 +1,18 @@
 // The profile of a platform account on the wire, as it is patched (ACC-18).
 import * as z from "zod";
-import { countryInput, httpUrl, name } from "../http/schemas.ts";
+import { buildNameSchema, countryInput, httpUrl } from "../http/schemas.ts";
 import { promoter } from "./schema.ts";
 import { emailInput } from "./sign-up-schema.ts";
 
-const line = name(200);
+const line = buildNameSchema(200);
 
 const addressInput = z
   .strictObject({
     line1: line,
     line2: line.optional(),
-    city: name(100),
-    region: name(100).optional(),
-    postal_code: name(20),
+    city: buildNameSchema(100),
+    region: buildNameSchema(100).optional(),
+    postal_code: buildNameSchema(20),
     country: countryInput,
   })
   .register(z.globalRegistry, { id: "RegisteredAddressInput" });
@@ -20,9 +20,9 @@ const addressInput = z
 /** The review needs some members, so only the others may be null. */
 export const profilePatch = z
   .strictObject({
-    legal_name: name(300).optional(),
-    trading_name: name(300).nullable().optional(),
-    registration_number: name(100).optional(),
+    legal_name: buildNameSchema(300).optional(),
+    trading_name: buildNameSchema(300).nullable().optional(),
+    registration_number: buildNameSchema(100).optional(),
     country: countryInput.optional(),
     registered_address: addressInput.optional(),
     website: httpUrl.nullable().optional(),

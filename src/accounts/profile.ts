@@ -5,7 +5,7 @@ import { ServiceError } from "../core/errors.ts";
 import { hashListing, toPage } from "../core/page.ts";
 import type { PlatformStatus } from "../core/vocabulary.ts";
 import { toProposalView } from "./propose-profile.ts";
-import { requirementsOf } from "./requirements.ts";
+import { toRequirements } from "./requirements.ts";
 import { findPlatform, type ListedPlatform, listPlatforms } from "./store.ts";
 
 export async function getPlatform(call: ManagementCall) {
@@ -36,7 +36,7 @@ export function toPlatformView(platform: ListedPlatform) {
     registered_address: platform.registeredAddress,
     website: platform.website,
     pending_profile: toProposalView(platform.pendingProfile),
-    requirements: requirementsOf(platform),
+    requirements: toRequirements(platform),
     accreditation_tier: platform.accreditationTier,
     tenant_principal_id: platform.tenantPrincipalId,
     promoted_at: toIsoOrNull(platform.promotedAt),

@@ -10,7 +10,7 @@ import { issueKey, refuseInGrace } from "./keys.ts";
 import { findPlatform, updatePlatform } from "./store.ts";
 
 /** The precheck that the session is confirmed; the request has no body. */
-export const precheckPromotion = (): Precheck =>
+export const precheckAccountPromotion = (): Precheck =>
   precheck<Record<never, never>, ManagementCaller>({}, ({ caller }) => {
     requireConfirmed(caller);
     return [];

@@ -5,11 +5,11 @@ import type { MediaType } from "../core/vocabulary.ts";
 import type { DocumentRow } from "../db/tables/accounts.ts";
 import { recordOperatorEntry } from "../journal/operator-log.ts";
 import { openFile } from "./document-file.ts";
-import { findDocument } from "./document-store.ts";
+import { findUploadedDocument } from "./document-store.ts";
 
 export async function readDocument(call: OperatorCall, platformId: string, documentId: string) {
   const { db, deps } = call;
-  const { document } = await call.read({ document: findDocument(db, platformId, documentId) });
+  const { document } = await call.read({ document: findUploadedDocument(db, platformId, documentId) });
   if (!document) throw new ServiceError("not_found");
   await recordReading(call, document);
   const file = await openFile(deps.env, platformId, documentId);
@@ -19,8 +19,8 @@ export async function readDocument(call: OperatorCall, platformId: string, docum
 }
 
 /** The precheck that the document exists in the account. */
-export const precheckReading = ({ db }: OperatorCall, platformId: string, documentId: string): Precheck =>
-  precheckExists(findDocument(db, platformId, documentId));
+export const precheckDocumentReading = ({ db }: OperatorCall, platformId: string, documentId: string): Precheck =>
+  precheckExists(findUploadedDocument(db, platformId, documentId));
 
 const recordReading = ({ db, deps, actor, commit }: OperatorCall, { platformId, documentId, type }: DocumentRow) => {
   const subject = { type: "document", id: documentId };

@@ -3,7 +3,7 @@ import { BEFORE_FIRST_DUE } from "../core/due.ts";
 import { DAY_MS, UNVERIFIED_DAYS } from "../core/limits.ts";
 import { commit, readBatch } from "../db/batch.ts";
 import type { BulkJob } from "../jobs/job.ts";
-import { countUnverified, unverifiedIds } from "./store.ts";
+import { countUnverified, selectUnverifiedIds } from "./store.ts";
 import { deleteUnverified } from "./unverified-store.ts";
 
 const SLICE = 100;
@@ -20,7 +20,7 @@ export const removeUnverified: BulkJob = {
     return {
       oldestDueAt: (due.oldest ?? by) + UNVERIFIED_DAYS * DAY_MS,
       run: async () => {
-        const those = unverifiedIds(by, SLICE);
+        const those = selectUnverifiedIds(by, SLICE);
         // The batch reads the ids again, so that it leaves out an account that was verified meanwhile.
         await commit(db, deleteUnverified(db, those));
         return { done: due.count, failed: [], next: due.count === SLICE ? BEFORE_FIRST_DUE : null };

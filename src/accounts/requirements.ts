@@ -26,10 +26,10 @@ export type Requirements = {
 const DUE_BY_STATUS: Readonly<Partial<Record<PlatformStatus, (platform: Progress) => readonly string[]>>> = {
   EMAIL_PENDING: () => ["email_verification"],
   PROFILE_PENDING: findMissingProfile,
-  KYB_PENDING: (platform) => missingOr(findMissingDocuments(platform), "verification_submission"),
+  KYB_PENDING: (platform) => pickMissingOrNext(findMissingDocuments(platform), "verification_submission"),
 };
 
-export function requirementsOf(platform: Progress): Requirements {
+export function toRequirements(platform: Progress): Requirements {
   const { status, decision, decisionReason } = platform;
   const rejected = status === "KYB_PENDING" && decision === "reject";
   return {
@@ -57,5 +57,5 @@ export function findMissingProfile(platform: Progress): string[] {
 export const findMissingDocuments = ({ documents }: Pick<Progress, "documents">): string[] =>
   REQUIRED_DOCUMENTS.filter((type) => documents[type] === undefined);
 
-const missingOr = (missing: readonly string[], next: string): readonly string[] =>
+const pickMissingOrNext = (missing: readonly string[], next: string): readonly string[] =>
   missing.length > 0 ? missing : [next];

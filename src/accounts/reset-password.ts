@@ -1,15 +1,15 @@
 // Reset of a forgotten password by a mailed link (CRED-22, CRED-23). A request does not reveal whether an address has an account.
 import { type Precheck, type PublicCall, precheck } from "../call.ts";
 import { toIso } from "../core/clock.ts";
-import { sha256Hex } from "../core/encoding.ts";
-import { validationError } from "../core/errors.ts";
+import { computeSha256Hex } from "../core/encoding.ts";
+import { toValidationError } from "../core/errors.ts";
 import type { Actor } from "../core/vocabulary.ts";
 import type { LinkRow, PlatformRow } from "../db/tables/accounts.ts";
 import { recordActivity } from "../journal/activity.ts";
 import { recordNotice } from "../journal/notices.ts";
 import { forgetFailures, hashNewPassword } from "./attempts.ts";
 import { endOtherAccess } from "./change-password.ts";
-import { findLink, ownerOfLink, useLink } from "./link-store.ts";
+import { findLink, selectOwnerOfLink, useLink } from "./link-store.ts";
 import { findRecentMailsTo, MAIL_ACCEPTED, mailLink } from "./links.ts";
 import type { PasswordResetInput } from "./password-schema.ts";
 import { replacePassword } from "./password-store.ts";
@@ -31,10 +31,10 @@ export async function forgotPassword(call: PublicCall, { email }: { readonly ema
 
 export async function resetPassword(call: PublicCall, { token, new_password }: PasswordResetInput) {
   const { db, deps, now } = call;
-  const tokenHash = await sha256Hex(token);
+  const tokenHash = await computeSha256Hex(token);
   const { link, platform } = await call.read({
     link: findLink(db, tokenHash),
-    platform: findPlatform(db, ownerOfLink(tokenHash)),
+    platform: findPlatform(db, selectOwnerOfLink(tokenHash)),
   });
   const usable = link && platform && isUsableResetLink(link, platform, now);
   // A useless link reveals nothing, so the password is not compared with an address.
@@ -44,8 +44,8 @@ export async function resetPassword(call: PublicCall, { token, new_password }: P
     new_password,
     usable ? platform.email : undefined,
   );
-  if (!usable) throw validationError([LINK_USED_UP, ...faults]);
-  if (faults.length > 0) throw validationError(faults);
+  if (!usable) throw toValidationError([LINK_USED_UP, ...faults]);
+  if (faults.length > 0) throw toValidationError(faults);
   const { platformId, email } = platform;
   const hash = await hashNewPassword(deps, call.clientAddress, new_password);
   const actor: Actor = { type: "dashboard_admin", id: email };

@@ -2,7 +2,7 @@
 import * as z from "zod";
 import { DOCUMENT_STATUSES, MEDIA_TYPES } from "../core/vocabulary.ts";
 import { VOLUME_QUOTAS } from "../core/volume.ts";
-import { listOf } from "../http/response-parts.ts";
+import { buildListSchema } from "../http/response-parts.ts";
 import { environment, instant, registeredUrl, tier } from "../http/schemas.ts";
 import { documentType } from "./document-schema.ts";
 import { announcementKind } from "./notice-schema.ts";
@@ -67,7 +67,7 @@ export const platformView = z
   .register(z.globalRegistry, { id: "Platform" });
 
 export const platformAccount = z.object(accountMembers).register(z.globalRegistry, { id: "PlatformAccount" });
-export const platformList = listOf(platformAccount).register(z.globalRegistry, { id: "PlatformList" });
+export const platformList = buildListSchema(platformAccount).register(z.globalRegistry, { id: "PlatformList" });
 
 // ---- Management keys (ACC-16, ACC-17) ------------------------------------------------------------------------------------
 
@@ -86,7 +86,7 @@ export const keyView = z
   })
   .register(z.globalRegistry, { id: "ManagementKey" });
 
-export const keyList = listOf(keyView).register(z.globalRegistry, { id: "ManagementKeyList" });
+export const keyList = buildListSchema(keyView).register(z.globalRegistry, { id: "ManagementKeyList" });
 
 export const rotationView = z
   .object({ api_key: issuedKey, previous_key_expires_at: instant })
@@ -117,9 +117,9 @@ const listedSession = z
     current: z.boolean(),
   })
   .register(z.globalRegistry, { id: "ListedSession" });
-export const sessionList = listOf(listedSession).register(z.globalRegistry, { id: "SessionList" });
+export const sessionList = buildListSchema(listedSession).register(z.globalRegistry, { id: "SessionList" });
 
-export const confirmationView = z
+export const sessionConfirmationView = z
   .object({ confirmed_until: instant })
   .register(z.globalRegistry, { id: "Confirmation" });
 
@@ -177,7 +177,7 @@ export const documentView = z
     created_at: instant,
   })
   .register(z.globalRegistry, { id: "Document" });
-export const documentList = listOf(documentView).register(z.globalRegistry, { id: "DocumentList" });
+export const documentList = buildListSchema(documentView).register(z.globalRegistry, { id: "DocumentList" });
 
 // ---- The review of an account (ACC-21, ACC-24) ---------------------------------------------------------------------------
 

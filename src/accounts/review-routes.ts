@@ -1,16 +1,16 @@
 // Routes of the review: its submission by the account, and the operator's side (ACC-21, ACC-24).
-import { route } from "../http/route.ts";
+import { defineRoute } from "../http/route.ts";
 
 import { renewAttestation } from "./attest.ts";
 import { decideVerification, getReview, precheckAccount } from "./decide.ts";
 import { decideProfile } from "./decide-profile.ts";
 import { accountParams } from "./document-schema.ts";
-import { decisionFaults, decisionInput, renewalInput } from "./review-schema.ts";
+import { decisionInput, findDecisionFaults, renewalInput } from "./review-schema.ts";
 
 import { submitVerification } from "./submit.ts";
 
 export const reviewRoutes = [
-  route({
+  defineRoute({
     method: "post",
     path: "/v1/platform/verification",
     operationId: "submitVerification",
@@ -21,7 +21,7 @@ export const reviewRoutes = [
     idempotency: "plain",
     handle: (call) => submitVerification(call),
   }),
-  route({
+  defineRoute({
     method: "get",
     path: "/v1/operator/platforms/{platform_id}",
     operationId: "getPlatformAccount",
@@ -32,14 +32,14 @@ export const reviewRoutes = [
     handle: (call, { params }) => getReview(call, params.platform_id),
     precheck: (call, { params }) => precheckAccount(call, params.platform_id),
   }),
-  route({
+  defineRoute({
     method: "post",
     path: "/v1/operator/platforms/{platform_id}/decision",
     operationId: "decideVerification",
     surfaces: ["operator"],
     params: accountParams,
     body: decisionInput,
-    rules: decisionFaults,
+    rules: findDecisionFaults,
     status: 200,
     errors: ["not_found", "invalid_status"],
     fieldErrors: ["invalid_field"],
@@ -49,7 +49,7 @@ export const reviewRoutes = [
         : decideVerification(call, params.platform_id, body),
     precheck: (call, { params }) => precheckAccount(call, params.platform_id),
   }),
-  route({
+  defineRoute({
     method: "post",
     path: "/v1/operator/platforms/{platform_id}/attestation",
     operationId: "renewTenantAttestation",

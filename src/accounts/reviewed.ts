@@ -45,7 +45,7 @@ const findChangedMembers = (one: ReviewedProfile, other: ReviewedProfile): strin
   });
 
 /** The ids of the current documents by their types. */
-export const currentDocuments = ({ documents }: PlatformRow): Record<string, unknown> => {
+export const pickCurrentDocuments = ({ documents }: PlatformRow): Record<string, unknown> => {
   const { day: _day, submitted: _submitted, ...current } = documents;
   return current;
 };

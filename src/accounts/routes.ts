@@ -1,5 +1,5 @@
 // Routes of the platform account and of the operator's list of accounts (ACC-1, ACC-7, ACC-18).
-import { route } from "../http/route.ts";
+import { defineRoute } from "../http/route.ts";
 import { pickValidFields } from "../http/schemas.ts";
 import { patchPlatform, precheckProfile } from "./patch-profile.ts";
 import { getPlatform, getPlatforms } from "./profile.ts";
@@ -7,7 +7,7 @@ import { profilePatch } from "./profile-schema.ts";
 import { platformQuery } from "./schema.ts";
 
 export const accountRoutes = [
-  route({
+  defineRoute({
     method: "get",
     path: "/v1/platform",
     operationId: "getPlatform",
@@ -16,7 +16,7 @@ export const accountRoutes = [
     errors: [],
     handle: (call) => getPlatform(call),
   }),
-  route({
+  defineRoute({
     method: "patch",
     path: "/v1/platform",
     operationId: "patchPlatform",
@@ -27,7 +27,7 @@ export const accountRoutes = [
     handle: (call, { body }) => patchPlatform(call, body),
     precheck: (call, { body }) => precheckProfile(call, pickValidFields(profilePatch, body)),
   }),
-  route({
+  defineRoute({
     method: "get",
     path: "/v1/operator/platforms",
     operationId: "listPlatforms",

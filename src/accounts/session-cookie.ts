@@ -2,7 +2,7 @@
 const COOKIE = "__Host-session";
 const ATTRIBUTES = "Path=/; HttpOnly; Secure; SameSite=Lax";
 
-export const sessionCookie = (token: string, expiresAt: string): string =>
+export const formatSessionCookie = (token: string, expiresAt: string): string =>
   `${COOKIE}=${token}; Expires=${new Date(expiresAt).toUTCString()}; ${ATTRIBUTES}`;
 
 export const NO_COOKIE = `${COOKIE}=; Max-Age=0; ${ATTRIBUTES}`;

@@ -1,12 +1,12 @@
 // Routes of sessions (CRED-13, CRED-27, CRED-30).
 import { answer } from "../http/answer.ts";
-import { route } from "../http/route.ts";
+import { defineRoute } from "../http/route.ts";
 import { confirmPerson } from "./confirmation.ts";
 import { logIn } from "./log-in.ts";
-import { NO_COOKIE, sessionCookie } from "./session-cookie.ts";
+import { formatSessionCookie, NO_COOKIE } from "./session-cookie.ts";
 import {
-  confirmationFaults,
   confirmationInput,
+  findConfirmationFaults,
   logInInput,
   othersQuery,
   sessionParams,
@@ -18,7 +18,7 @@ import { endOtherSessions, endSession, getSessions, logOut, precheckSession } fr
 const LOGGED_OUT = answer(204, { "Set-Cookie": NO_COOKIE }, null);
 
 export const sessionRoutes = [
-  route({
+  defineRoute({
     method: "post",
     path: "/v1/platform/sessions",
     operationId: "logIn",
@@ -28,11 +28,11 @@ export const sessionRoutes = [
     errors: ["invalid_credentials", "email_not_verified", "account_suspended"],
     handle: async (call, { body }) => {
       const session = await logIn(call, body);
-      const cookie = sessionCookie(session.session_token, session.expires_at);
+      const cookie = formatSessionCookie(session.session_token, session.expires_at);
       return answer(201, { "Content-Type": "application/json", "Set-Cookie": cookie }, JSON.stringify(session));
     },
   }),
-  route({
+  defineRoute({
     method: "get",
     path: "/v1/platform/sessions",
     operationId: "listSessions",
@@ -42,7 +42,7 @@ export const sessionRoutes = [
     errors: [],
     handle: (call, { query }) => getSessions(call, query),
   }),
-  route({
+  defineRoute({
     method: "delete",
     path: "/v1/platform/sessions",
     operationId: "endOtherSessions",
@@ -53,7 +53,7 @@ export const sessionRoutes = [
     errors: [],
     handle: (call) => endOtherSessions(call),
   }),
-  route({
+  defineRoute({
     method: "delete",
     path: "/v1/platform/sessions/current",
     operationId: "logOut",
@@ -66,7 +66,7 @@ export const sessionRoutes = [
       return LOGGED_OUT;
     },
   }),
-  route({
+  defineRoute({
     method: "delete",
     path: "/v1/platform/sessions/{session_id}",
     operationId: "endSession",
@@ -78,7 +78,7 @@ export const sessionRoutes = [
     handle: async (call, { params }) => ((await endSession(call, params.session_id)).isCurrent ? LOGGED_OUT : null),
     precheck: (call, { params }) => precheckSession(call, params.session_id),
   }),
-  route({
+  defineRoute({
     method: "post",
     path: "/v1/platform/sessions/current/confirm",
     operationId: "confirmSession",
@@ -86,7 +86,7 @@ export const sessionRoutes = [
     whenUsedUp: true,
     unpromoted: true,
     body: confirmationInput,
-    rules: confirmationFaults,
+    rules: findConfirmationFaults,
     status: 200,
     errors: ["current_password_invalid"],
     handle: (call, { body }) => confirmPerson(call, body),

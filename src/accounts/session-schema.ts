@@ -1,6 +1,6 @@
 // Sessions on the wire (CRED-13, CRED-27, CRED-30).
 import * as z from "zod";
-import { type FieldError, fieldError } from "../core/errors.ts";
+import { type FieldError, toFieldError } from "../core/errors.ts";
 import { pageQuery } from "../http/schemas.ts";
 import { emailInput, presentedPassword } from "./sign-up-schema.ts";
 import { totpInput } from "./totp-schema.ts";
@@ -25,11 +25,11 @@ export const confirmationInput = z
 export type ConfirmationInput = z.infer<typeof confirmationInput>;
 
 /** Requires exactly one of the two. */
-export function confirmationFaults(raw: unknown): FieldError[] {
+export function findConfirmationFaults(raw: unknown): FieldError[] {
   if (typeof raw !== "object" || raw === null) return [];
   const { current_password, totp } = raw as Record<string, unknown>;
   if (current_password === undefined && totp === undefined)
-    return [fieldError("current_password", "required", "Send current_password or totp.")];
+    return [toFieldError("current_password", "required", "Send current_password or totp.")];
   if (current_password === undefined || totp === undefined) return [];
-  return [fieldError("totp", "invalid_value", "Send current_password or totp, not both.")];
+  return [toFieldError("totp", "invalid_value", "Send current_password or totp, not both.")];
 }

@@ -49,7 +49,7 @@ export const findSessionOwner = (db: Database, tokenHash: string): Read<SessionO
   );
 
 /** The account of a session as an expression, so that reads can be scoped before it is known. */
-export const ownerOfSession = (tokenHash: string): SQL<string> =>
+export const selectOwnerOfSession = (tokenHash: string): SQL<string> =>
   sql<string>`(select platform_id from sessions where token_hash = ${tokenHash})`;
 
 /** Like `whileKey`, for a session that a change of the password or a log-out may have ended. */

@@ -1,13 +1,13 @@
 // Routes of the sign-up (ACC-10).
-import { route } from "../http/route.ts";
+import { defineRoute } from "../http/route.ts";
 import { pickValidFields } from "../http/schemas.ts";
 
-import { keysOfAddress, precheckRegistration, registerPlatform } from "./sign-up.ts";
+import { precheckSignUp, registerPlatform, toSignUpKeyOwner } from "./sign-up.ts";
 import { addressInput, registrationInput, tokenInput, verificationInput } from "./sign-up-schema.ts";
-import { keysOfLink, refuseLink, resendVerification, verifyEmail } from "./verify-email.ts";
+import { refuseLink, resendVerification, toLinkKeyOwner, verifyEmail } from "./verify-email.ts";
 
 export const signUpRoutes = [
-  route({
+  defineRoute({
     method: "post",
     path: "/v1/platform/register",
     operationId: "registerPlatform",
@@ -16,11 +16,11 @@ export const signUpRoutes = [
     status: 201,
     errors: ["email_exists"],
     idempotency: "plain",
-    keysOf: keysOfAddress,
+    keysOf: toSignUpKeyOwner,
     handle: (call, { body }) => registerPlatform(call, body),
-    precheck: (call, { body }) => precheckRegistration(call, pickValidFields(registrationInput, body)),
+    precheck: (call, { body }) => precheckSignUp(call, pickValidFields(registrationInput, body)),
   }),
-  route({
+  defineRoute({
     method: "post",
     path: "/v1/platform/verify-email",
     operationId: "verifyEmail",
@@ -29,10 +29,10 @@ export const signUpRoutes = [
     status: 200,
     errors: ["email_already_in_use", "account_suspended", "current_password_invalid"],
     idempotency: "secret",
-    keysOf: keysOfLink,
+    keysOf: toLinkKeyOwner,
     handle: (call, { body }) => verifyEmail(call, body),
   }),
-  route({
+  defineRoute({
     method: "post",
     path: "/v1/platform/verify-email/refuse",
     operationId: "refuseVerification",
@@ -42,7 +42,7 @@ export const signUpRoutes = [
     errors: [],
     handle: (call, { body }) => refuseLink(call, body),
   }),
-  route({
+  defineRoute({
     method: "post",
     path: "/v1/platform/verify-email/resend",
     neverBusy: true,

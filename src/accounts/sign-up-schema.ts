@@ -2,7 +2,7 @@
 import * as z from "zod";
 import { PASSWORD_MAX_CHARS, PASSWORD_MIN_CHARS } from "../core/limits.ts";
 import { trimSpaces } from "../core/text.ts";
-import { name, normalized } from "../http/schemas.ts";
+import { buildNameSchema, buildNormalizedSchema } from "../http/schemas.ts";
 
 const EMAIL_MAX_CHARS = 254;
 
@@ -14,19 +14,19 @@ export const emailInput = z
   .register(z.globalRegistry, { id: "EmailInput" });
 
 /** The length limits apply to the NFKC form, which is the form that is hashed. */
-export const passwordInput = normalized("NFKC", PASSWORD_MAX_CHARS)
+export const passwordInput = buildNormalizedSchema("NFKC", PASSWORD_MAX_CHARS)
   .min(PASSWORD_MIN_CHARS, { abort: true })
   .max(PASSWORD_MAX_CHARS, { abort: true })
   .register(z.globalRegistry, { id: "PasswordInput" });
 
 /** A presented password: the rules are only for new ones. */
-export const presentedPassword = normalized("NFKC", PASSWORD_MAX_CHARS)
+export const presentedPassword = buildNormalizedSchema("NFKC", PASSWORD_MAX_CHARS)
   .min(1)
   .max(PASSWORD_MAX_CHARS)
   .register(z.globalRegistry, { id: "PresentedPassword" });
 
 export const registrationInput = z
-  .strictObject({ email: emailInput, password: passwordInput, legal_name: name(300).optional() })
+  .strictObject({ email: emailInput, password: passwordInput, legal_name: buildNameSchema(300).optional() })
   .register(z.globalRegistry, { id: "RegistrationInput" });
 export type RegistrationInput = z.infer<typeof registrationInput>;
 

@@ -1,7 +1,7 @@
 // Sign-up (ACC-10): an account is registered with an address and a password, and begins when its address is verified.
 import { type Precheck, type PublicCall, precheck } from "../call.ts";
-import { ServiceError, validationError } from "../core/errors.ts";
-import { newId } from "../core/ids.ts";
+import { ServiceError, toValidationError } from "../core/errors.ts";
+import { createId } from "../core/ids.ts";
 import { foldName } from "../core/text.ts";
 import type { IdempotencyOwner } from "../db/outcomes.ts";
 import type { PlatformRow } from "../db/tables/accounts.ts";
@@ -14,7 +14,7 @@ import { insertPassword } from "./password-store.ts";
 import { findPasswordFaults } from "./passwords.ts";
 import { toPlatformView } from "./profile.ts";
 import type { RegistrationInput } from "./sign-up-schema.ts";
-import { findPlatformByEmail, insertPlatform, ownerOfEmail } from "./store.ts";
+import { findPlatformByEmail, insertPlatform, selectOwnerOfEmail } from "./store.ts";
 
 export async function registerPlatform(call: PublicCall, input: RegistrationInput) {
   const { db, deps, now } = call;
@@ -23,9 +23,9 @@ export async function registerPlatform(call: PublicCall, input: RegistrationInpu
     mayMail: await mayMailStranger(db, input.email, now),
   });
   const faults = await findPasswordFaults(deps.env.ASSETS, "password", input.password, input.email);
-  if (faults.length > 0) throw validationError(faults);
+  if (faults.length > 0) throw toValidationError(faults);
   if (taken) throw new ServiceError("email_exists");
-  const row = newPlatform(input, now);
+  const row = toNewPlatform(input, now);
   const { platformId, email } = row;
   const link = mayMail ? await createLink(db, { platformId, kind: "verify_email", email }, now) : null;
   const view = toPlatformView(row);
@@ -49,18 +49,18 @@ export async function registerPlatform(call: PublicCall, input: RegistrationInpu
 }
 
 /** The owner of an Idempotency-Key at sign-up is the address. */
-export const keysOfAddress = async ({ email }: RegistrationInput): Promise<IdempotencyOwner> => ({
+export const toSignUpKeyOwner = async ({ email }: RegistrationInput): Promise<IdempotencyOwner> => ({
   space: "sign-up",
   secret: foldName(email),
-  platformId: ownerOfEmail(email),
+  platformId: selectOwnerOfEmail(email),
 });
 
 /** Finds the further faults of a body that the schema refuses. */
-export const precheckRegistration = ({ deps }: PublicCall, { password, email }: Partial<RegistrationInput>): Precheck =>
+export const precheckSignUp = ({ deps }: PublicCall, { password, email }: Partial<RegistrationInput>): Precheck =>
   precheck({}, () => (password === undefined ? [] : findPasswordFaults(deps.env.ASSETS, "password", password, email)));
 
-const newPlatform = ({ email, legal_name }: RegistrationInput, now: number): PlatformRow => ({
-  platformId: newId("plt", now),
+const toNewPlatform = ({ email, legal_name }: RegistrationInput, now: number): PlatformRow => ({
+  platformId: createId("plt", now),
   status: "EMAIL_PENDING",
   legalName: legal_name ?? null,
   tradingName: null,

@@ -18,14 +18,14 @@ export const hasEmail = (email: string): SQL | undefined =>
   and(eq(platforms.emailFolded, foldName(email)), sql`${platforms.closedAt} is null`);
 
 /** The tenant principal of an account as an expression, so that it is read in the trip that reads the account. */
-export const tenantPrincipalOf = (platformId: string | SQL<string>): SQL<string> =>
+export const selectTenantPrincipal = (platformId: string | SQL<string>): SQL<string> =>
   sql<string>`(select tenant_principal_id from platforms where platform_id = ${platformId})`;
 
 export const findPlatformByEmail = (db: Database, email: string): Read<PlatformRow | null> =>
   readOne(db.select().from(platforms).where(hasEmail(email)));
 
 /** The account of an address as an expression. */
-export const ownerOfEmail = (email: string): SQL<string> =>
+export const selectOwnerOfEmail = (email: string): SQL<string> =>
   sql<string>`(select platform_id from platforms where email_folded = ${foldName(email)} and closed_at is null)`;
 
 /** The columns of a page: those that a platform shows. */
@@ -217,7 +217,7 @@ export const countUnverified = (db: Database, by: number, most: number): Read<En
   countEnded(db, UNVERIFIED, by, most);
 
 /** The ids as an expression: it yields the same ids within a batch until the accounts themselves are deleted. */
-export const unverifiedIds = (by: number, slice: number): SQL => selectEndedKeys(UNVERIFIED, by, slice);
+export const selectUnverifiedIds = (by: number, slice: number): SQL => selectEndedKeys(UNVERIFIED, by, slice);
 
 export const deletePlatforms = (db: Database, platformIds: SQL): Statement =>
   db.delete(platforms).where(sql`${platforms.platformId} in ${platformIds}`);

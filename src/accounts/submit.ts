@@ -1,7 +1,7 @@
 // Submits an account for the review (ACC-21).
 import type { SessionCall } from "../call.ts";
 import { toIso } from "../core/clock.ts";
-import { fieldError, ServiceError, validationError } from "../core/errors.ts";
+import { ServiceError, toFieldError, toValidationError } from "../core/errors.ts";
 import { move } from "../core/machine.ts";
 import { recordActivity } from "../journal/activity.ts";
 import { raiseAlert } from "../journal/alerts.ts";
@@ -20,7 +20,7 @@ export async function submitVerification(call: SessionCall) {
   const missing = findMissingDocuments(before);
   if (missing.length > 0) {
     const message = "This document is missing.";
-    throw validationError(missing.map((type) => fieldError(type, "missing_fields", message)));
+    throw toValidationError(missing.map((type) => toFieldError(type, "missing_fields", message)));
   }
   const { platformId } = before;
   // Clears an earlier decision, which the log keeps.

@@ -1,5 +1,5 @@
 // Tokens that only their holder knows, for sessions and mailed links (CRED-13, ACC-10): 32 random bytes, stored as SHA-256 only.
-import { encodeBase64Url, sha256Hex } from "../core/encoding.ts";
+import { computeSha256Hex, encodeBase64Url } from "../core/encoding.ts";
 
 /** The `WWW-Authenticate` challenge of routes that take or start a session (RFC 9110, 11.6.1). */
 export const SESSION_CHALLENGE = 'Bearer realm="dashboard"';
@@ -13,11 +13,11 @@ export type NewToken = { readonly token: string; readonly tokenHash: string };
 const drawSecret = (): string => encodeBase64Url(crypto.getRandomValues(new Uint8Array(BYTES)));
 
 async function hashToken(token: string): Promise<NewToken> {
-  return { token, tokenHash: await sha256Hex(token) };
+  return { token, tokenHash: await computeSha256Hex(token) };
 }
 
-export const newSessionToken = (): Promise<NewToken> => hashToken(SESSION_PREFIX + drawSecret());
-export const newLinkToken = (): Promise<NewToken> => hashToken(drawSecret());
+export const drawSessionToken = (): Promise<NewToken> => hashToken(SESSION_PREFIX + drawSecret());
+export const drawLinkToken = (): Promise<NewToken> => hashToken(drawSecret());
 
 /** Judges only the form. */
 export const isSessionToken = (text: string): boolean => SESSION_PATTERN.test(text);

@@ -1,5 +1,5 @@
 // One-time codes of an authenticator app (RFC 6238: SHA-1, six digits, 30 seconds), and recovery codes for a person who has lost the app (CRED-28).
-import { encodeBase32, sha256Hex } from "../core/encoding.ts";
+import { computeSha256Hex, encodeBase32 } from "../core/encoding.ts";
 import { writeNumber } from "../core/ids.ts";
 import { RECOVERY_CODES, SECOND_MS, TOTP_STEP_SECONDS } from "../core/limits.ts";
 
@@ -11,9 +11,9 @@ const RECOVERY_BYTES = 10;
 const COUNTER_BYTES = 8;
 const HMAC = { name: "HMAC", hash: "SHA-1" };
 
-const randomBytes = (length: number) => crypto.getRandomValues(new Uint8Array(length));
+const drawBytes = (length: number) => crypto.getRandomValues(new Uint8Array(length));
 
-export const newTotpSecret = (): Uint8Array<ArrayBuffer> => randomBytes(SECRET_BYTES);
+export const drawTotpSecret = (): Uint8Array<ArrayBuffer> => drawBytes(SECRET_BYTES);
 
 /** The secret in the forms that an authenticator app accepts: typed, or as a link in a QR code. */
 export function toAppSecret(secret: Uint8Array, issuer: string, email: string) {
@@ -49,11 +49,11 @@ export async function findMatchingStep(
 }
 
 /** Recovery codes in groups of four characters, with their hashes. */
-export const newRecoveryCodes = (): Promise<{ readonly code: string; readonly hash: string }[]> =>
+export const drawRecoveryCodes = (): Promise<{ readonly code: string; readonly hash: string }[]> =>
   Promise.all(
     Array.from({ length: RECOVERY_CODES }, async () => {
-      const text = encodeBase32(randomBytes(RECOVERY_BYTES), ALPHABET);
-      return { code: text.replace(/.{4}(?!$)/g, "$&-"), hash: await sha256Hex(text) };
+      const text = encodeBase32(drawBytes(RECOVERY_BYTES), ALPHABET);
+      return { code: text.replace(/.{4}(?!$)/g, "$&-"), hash: await computeSha256Hex(text) };
     }),
   );
 

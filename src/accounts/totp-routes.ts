@@ -1,12 +1,12 @@
 // Routes of TOTP (CRED-28).
-import { route } from "../http/route.ts";
+import { defineRoute } from "../http/route.ts";
 import { precheckAccount } from "./decide.ts";
-import { accountStatusParams, statusReasonInput } from "./standing-schema.ts";
+import { accountStatusParams, statusReasonInput } from "./suspension-schema.ts";
 import { confirmTotp, removeTotp, removeTotpOf, setUpTotp } from "./totp.ts";
 import { totpConfirmation, totpRemoval, totpSetUp } from "./totp-schema.ts";
 
 export const totpRoutes = [
-  route({
+  defineRoute({
     method: "post",
     path: "/v1/platform/totp",
     operationId: "setUpTotp",
@@ -17,7 +17,7 @@ export const totpRoutes = [
     errors: ["current_password_invalid", "invalid_status"],
     handle: (call, { body }) => setUpTotp(call, body),
   }),
-  route({
+  defineRoute({
     method: "post",
     path: "/v1/platform/totp/confirm",
     operationId: "confirmTotp",
@@ -28,7 +28,7 @@ export const totpRoutes = [
     errors: ["invalid_status"],
     handle: (call, { body }) => confirmTotp(call, body),
   }),
-  route({
+  defineRoute({
     method: "delete",
     path: "/v1/platform/totp",
     operationId: "removeTotp",
@@ -38,7 +38,7 @@ export const totpRoutes = [
     errors: ["current_password_invalid", "invalid_status"],
     handle: (call, { body }) => removeTotp(call, body),
   }),
-  route({
+  defineRoute({
     method: "post",
     path: "/v1/operator/platforms/{platform_id}/totp/remove",
     operationId: "removePlatformTotp",

@@ -3,8 +3,8 @@
 import type { OperatorCall, PersonCaller, SessionCall } from "../call.ts";
 import type { Env } from "../context.ts";
 import { toIso } from "../core/clock.ts";
-import { decodeBase64, encodeBase64, sha256Hex } from "../core/encoding.ts";
-import { type FieldError, fieldError, ServiceError } from "../core/errors.ts";
+import { computeSha256Hex, decodeBase64, encodeBase64 } from "../core/encoding.ts";
+import { type FieldError, ServiceError, toFieldError } from "../core/errors.ts";
 import { openSealing } from "../core/seal-keys.ts";
 import type { Actor, Environment } from "../core/vocabulary.ts";
 import { commit, type Database, readBatch, type Statement } from "../db/batch.ts";
@@ -19,10 +19,10 @@ import { findPerson, findSealedByOlderKey, updatePerson } from "./password-store
 import { deleteSessions } from "./session-store.ts";
 import { findPlatform } from "./store.ts";
 import {
+  drawRecoveryCodes,
+  drawTotpSecret,
   findMatchingStep,
   isTotpCode,
-  newRecoveryCodes,
-  newTotpSecret,
   normalizeCode,
   toAppSecret,
 } from "./totp-code.ts";
@@ -53,19 +53,19 @@ export async function useCode(
     if (step === null) throw refuse();
     return { totpStep: step };
   }
-  const hash = await sha256Hex(code);
+  const hash = await computeSha256Hex(code);
   if (!recoveryCodes?.includes(hash)) throw refuse();
   return { recoveryCodes: recoveryCodes.filter((stored) => stored !== hash) };
 }
 
-const wrongCodeFault = (field: string): FieldError =>
-  fieldError(field, "invalid_value", "Must be the app's current code or a recovery code, not used before.");
+const toWrongCodeFault = (field: string): FieldError =>
+  toFieldError(field, "invalid_value", "Must be the app's current code or a recovery code, not used before.");
 
 /** The refusal of a wrong code in a body. */
-export const invalidCodeError = (field: string, fault = wrongCodeFault(field)): ServiceError =>
+export const toInvalidCodeError = (field: string, fault = toWrongCodeFault(field)): ServiceError =>
   new ServiceError("validation_failed", { field_errors: [fault], type: "totp_invalid" });
 
-const NO_CODE_OF_APP = fieldError("code", "invalid_value", "Must be the app's current code, not used before.");
+const NO_CODE_OF_APP = toFieldError("code", "invalid_value", "Must be the app's current code, not used before.");
 
 // ---- By a session --------------------------------------------------------------------------------------------------------
 
@@ -84,8 +84,8 @@ export async function setUpTotp(call: SessionCall, { current_password }: TotpSet
   const { caller, platform, person } = await readPerson(call);
   await requireCurrentPassword(call, caller, person.hash, current_password);
   if (hasTotp(person)) throw new ServiceError("invalid_status", { message: TOTP_IN_FORCE });
-  const secret = newTotpSecret();
-  const recovery = await newRecoveryCodes();
+  const secret = drawTotpSecret();
+  const recovery = await drawRecoveryCodes();
   const { env, config } = deps;
   const set = {
     totpSecret: await totpSealing.seal(env, platform.platformId, encodeBase64(secret)),
@@ -113,7 +113,7 @@ export async function confirmTotp(call: SessionCall, { code }: TotpConfirmation)
   // A recovery code would not prove that the app works.
   const withoutCodes = { ...person, recoveryCodes: null };
   const used = await judgePerson(call, caller, (wrong) =>
-    useCode(deps.env, withoutCodes, code, now, () => wrong(invalidCodeError("code", NO_CODE_OF_APP))),
+    useCode(deps.env, withoutCodes, code, now, () => wrong(toInvalidCodeError("code", NO_CODE_OF_APP))),
   );
   const view = { confirmed_at: toIso(now) };
   const set = { ...used, totpConfirmedAt: now };
@@ -131,7 +131,7 @@ export async function removeTotp(call: SessionCall, { current_password, code }: 
   await judgePerson(call, caller, async (wrong) => {
     await judgePassword(call, wrong, person.hash, current_password, "current_password");
     if (!hasTotp(person)) throw new ServiceError("invalid_status", { message: TOTP_NOT_IN_FORCE });
-    await useCode(deps.env, person, code, now, () => wrong(invalidCodeError("code")));
+    await useCode(deps.env, person, code, now, () => wrong(toInvalidCodeError("code")));
   });
   await call.commit(
     [...updatePerson(db, person, NO_TOTP), ...recordTotpChange(call, caller, platform, "account.totp_disabled", now)],

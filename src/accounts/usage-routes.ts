@@ -1,11 +1,11 @@
 // The route of an account's usage (EVT-36).
-import { route } from "../http/route.ts";
+import { defineRoute } from "../http/route.ts";
 import { precheckAccount } from "./decide.ts";
 import { accountParams } from "./document-schema.ts";
 import { getUsage } from "./usage.ts";
 
 export const usageRoutes = [
-  route({
+  defineRoute({
     method: "get",
     path: "/v1/operator/platforms/{platform_id}/usage",
     operationId: "getPlatformUsage",

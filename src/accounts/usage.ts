@@ -4,7 +4,7 @@ import { toIso } from "../core/clock.ts";
 import { ServiceError } from "../core/errors.ts";
 import { DAY_MS } from "../core/limits.ts";
 import type { Environment } from "../core/vocabulary.ts";
-import { endOfVolumeDay, findVolumeMark, toVolumeDay } from "../core/volume.ts";
+import { computeVolumeDayEnd, findVolumeMark, toVolumeDay } from "../core/volume.ts";
 import { countEntries } from "../journal/activity-store.ts";
 import { findVolumes } from "../journal/volume-store.ts";
 import { countEndpoints } from "../webhooks/store.ts";
@@ -35,7 +35,7 @@ export async function getUsage(call: OperatorCall, platformId: string): Promise<
   return {
     platform_id: platformId,
     since: toIso(toVolumeDay(now) * DAY_MS),
-    resets_at: toIso(endOfVolumeDay(now)),
+    resets_at: toIso(computeVolumeDayEnd(now)),
     sandbox: of("sandbox"),
     production: of("production"),
     rows,

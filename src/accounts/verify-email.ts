@@ -1,8 +1,8 @@
 // The mailed link proves the address: of a new account, which then gets its sandbox key (ACC-10), of an account that moves to another one (ACC-13),
 // or of an admin contact (ACC-29).
 import type { PublicCall } from "../call.ts";
-import { sha256Hex } from "../core/encoding.ts";
-import { fieldError, type ServiceError, validationError } from "../core/errors.ts";
+import { computeSha256Hex } from "../core/encoding.ts";
+import { type ServiceError, toFieldError, toValidationError } from "../core/errors.ts";
 import { move } from "../core/machine.ts";
 import type { Actor } from "../core/vocabulary.ts";
 import type { Statement } from "../db/batch.ts";
@@ -15,7 +15,7 @@ import { confirmContact } from "./contact.ts";
 import { requirePasswordOf } from "./current-password.ts";
 import { toLogInPlace } from "./device-name.ts";
 import { issueKey } from "./keys.ts";
-import { endLinks, findLink, ownerOfLink, useLink } from "./link-store.ts";
+import { endLinks, findLink, selectOwnerOfLink, useLink } from "./link-store.ts";
 import { findRecentMailsTo, MAIL_ACCEPTED, mailLink } from "./links.ts";
 import { findPassword, guardPassword } from "./password-store.ts";
 import { recordDevice } from "./session-store.ts";
@@ -25,17 +25,17 @@ import { findPlatform, findPlatformByEmail, updatePlatform } from "./store.ts";
 import { deleteIfUnverified } from "./unverified-store.ts";
 
 /** The owner of an Idempotency-Key here is the link, whose token seals the answer with the key. */
-export const keysOfLink = async ({ token }: TokenInput): Promise<IdempotencyOwner> => ({
+export const toLinkKeyOwner = async ({ token }: TokenInput): Promise<IdempotencyOwner> => ({
   space: "verify-email",
   secret: token,
-  platformId: ownerOfLink(await sha256Hex(token)),
+  platformId: selectOwnerOfLink(await computeSha256Hex(token)),
 });
 
 /** The password proves that the account belongs to the mail's reader, because anyone may have registered the address. A contact has no password. */
 export async function verifyEmail(call: PublicCall, { token, password }: VerificationInput) {
   const { link, platform, stored } = await readLink(call, token);
   if (link.kind === "confirm_contact") return confirmContact(call, link, platform);
-  if (password === undefined) throw validationError([fieldError("password", "required")]);
+  if (password === undefined) throw toValidationError([toFieldError("password", "required")]);
   const { before } = await requirePasswordOf(call, platform.email, stored, password);
   const ofPassword = guardPassword(call.db, platform.platformId, before);
   return link.kind === "verify_email"
@@ -67,21 +67,21 @@ export async function refuseLink(call: PublicCall, { token }: TokenInput): Promi
 
 /** The open link of a token, which waits for its address to be verified. */
 async function readLink({ db, now, read }: PublicCall, token: string) {
-  const tokenHash = await sha256Hex(token);
-  const owner = ownerOfLink(tokenHash);
+  const tokenHash = await computeSha256Hex(token);
+  const owner = selectOwnerOfLink(tokenHash);
   const { link, platform, stored } = await read({
     link: findLink(db, tokenHash),
     platform: findPlatform(db, owner),
     stored: findPassword(db, owner),
   });
   if (!link || !platform || link.kind === "reset_password" || link.usedAt !== null || link.expiresAt <= now)
-    throw linkUsedUpError();
+    throw buildLinkUsedUpError();
   return { link, platform, stored };
 }
 
 /** One refusal for every link that does not count, so that it does not reveal why. */
-const linkUsedUpError = (): ServiceError => validationError([LINK_USED_UP]);
-export const LINK_USED_UP = fieldError("token", "invalid_value", "The link is unknown, used or expired.");
+const buildLinkUsedUpError = (): ServiceError => toValidationError([LINK_USED_UP]);
+export const LINK_USED_UP = toFieldError("token", "invalid_value", "The link is unknown, used or expired.");
 
 async function beginAccount(call: PublicCall, link: LinkRow, before: PlatformRow, ofPassword: Statement) {
   const { db, deps, now } = call;

@@ -4,20 +4,23 @@ import type { ManagementCall } from "../call.ts";
 import { ServiceError } from "../core/errors.ts";
 import { move } from "../core/machine.ts";
 import { certify } from "../identity/certificate.ts";
-import { findPlace } from "../identity/certificate-store.ts";
-import { effectivePrincipalStatus } from "../principals/standing.ts";
-import { sourceReads } from "./find-store.ts";
+import { findListPlace } from "../identity/certificate-store.ts";
+import { toEffectivePrincipalStatus } from "../principals/effective-status.ts";
+import { buildSourceReads } from "./find-store.ts";
 import { drawKey, toCredentials } from "./keys.ts";
 import { reviseAgent, toAidSource } from "./revise.ts";
 import { agentMachine } from "./states.ts";
-import { whileAttested } from "./while-store.ts";
+import { hasAttestationUntil } from "./while-store.ts";
 
 export async function activateAgent(call: ManagementCall, did: string) {
   const { db, tenant, now, deps } = call;
-  const { place, caller, ...found } = await call.read({ ...sourceReads(db, tenant, did), place: findPlace(db) });
+  const { place, caller, ...found } = await call.read({
+    ...buildSourceReads(db, tenant, did),
+    place: findListPlace(db),
+  });
   const before = toAidSource(found);
   const { to } = move(agentMachine, before.agent.status, "activate");
-  const standing = effectivePrincipalStatus(before.principal, now);
+  const standing = toEffectivePrincipalStatus(before.principal, now);
   if (standing !== "ACTIVE") throw new ServiceError("invalid_status", { detail: { principal_status: standing } });
 
   const key = await drawKey();
@@ -34,7 +37,7 @@ export async function activateAgent(call: ManagementCall, did: string) {
       set: keyed,
       newVersion: true,
       certificate,
-      also: whileAttested(now, endsAt),
+      also: hasAttestationUntil(now, endsAt),
       activity: { action: "agent.activated", actor: caller.actor },
       events: ["agent.activated", "agent.status_changed"],
       listing: "registered",

@@ -9,16 +9,16 @@ import type { Bounds } from "./delegation.ts";
 
 /** Joined into the agent's own statement: a second one would have to read the agent again to find its delegator. */
 const nearestDelegator = sql`${agents} as nearest`;
-const nearestColumn = <K extends keyof AgentRow>(key: K, column: string) =>
+const selectNearestColumn = <K extends keyof AgentRow>(key: K, column: string) =>
   sql<AgentRow[K]>`nearest.${sql.raw(column)}`.mapWith(agents[key]).as(`nearest_${column}`);
 const nearestScopeColumns = {
-  did: nearestColumn("did", "did"),
-  authorizedActions: nearestColumn("authorizedActions", "authorized_actions"),
-  capabilities: nearestColumn("capabilities", "capabilities"),
-  maxTransactionValue: nearestColumn("maxTransactionValue", "max_transaction_value"),
-  spendingLimit: nearestColumn("spendingLimit", "spending_limit"),
-  minimumCounterpartyCertTier: nearestColumn("minimumCounterpartyCertTier", "minimum_counterparty_cert_tier"),
-  minimumCounterpartyAr: nearestColumn("minimumCounterpartyAr", "minimum_counterparty_ar"),
+  did: selectNearestColumn("did", "did"),
+  authorizedActions: selectNearestColumn("authorizedActions", "authorized_actions"),
+  capabilities: selectNearestColumn("capabilities", "capabilities"),
+  maxTransactionValue: selectNearestColumn("maxTransactionValue", "max_transaction_value"),
+  spendingLimit: selectNearestColumn("spendingLimit", "spending_limit"),
+  minimumCounterpartyCertTier: selectNearestColumn("minimumCounterpartyCertTier", "minimum_counterparty_cert_tier"),
+  minimumCounterpartyAr: selectNearestColumn("minimumCounterpartyAr", "minimum_counterparty_ar"),
 };
 
 /** An agent, with the scope of its nearest delegator. */

@@ -1,11 +1,11 @@
 // Delegation: a delegate's scope lies within its delegator's (AGT-24, AGT-25).
-import { type FieldError, fieldError } from "../core/errors.ts";
+import { type FieldError, toFieldError } from "../core/errors.ts";
 import { DELEGATION_DEPTH_MAX } from "../core/limits.ts";
 import { compareDecimals } from "../core/money.ts";
-import { tierRank } from "../core/vocabulary.ts";
+import { rankTier } from "../core/vocabulary.ts";
 import type { AgentRow } from "../db/tables/agents.ts";
 import type { AgentWithPrincipal } from "../identity/store.ts";
-import { effectiveAgentStatus, effectivePrincipalStatus } from "../principals/standing.ts";
+import { toEffectiveAgentStatus, toEffectivePrincipalStatus } from "../principals/effective-status.ts";
 
 /** Scope fields as stored; null means unbounded. */
 export type Bounds = Pick<
@@ -26,22 +26,22 @@ export function findDelegationFaults(
   delegator: AgentWithPrincipal | null,
   now: number,
 ): FieldError[] {
-  if (!delegator) return [fieldError("delegated_by", "not_found")];
+  if (!delegator) return [toFieldError("delegated_by", "not_found")];
   const { agent, principal } = delegator;
   const faults: FieldError[] = [];
   if (principalId !== undefined && agent.principalId !== principalId) {
-    faults.push(fieldError("delegated_by", "invalid_value", "The delegator belongs to another principal."));
+    faults.push(toFieldError("delegated_by", "invalid_value", "The delegator belongs to another principal."));
   }
-  if (effectiveAgentStatus(agent.status, effectivePrincipalStatus(principal, now)) !== "ACTIVE") {
-    faults.push(fieldError("delegated_by", "invalid_value", "The delegator is not ACTIVE."));
+  if (toEffectiveAgentStatus(agent.status, toEffectivePrincipalStatus(principal, now)) !== "ACTIVE") {
+    faults.push(toFieldError("delegated_by", "invalid_value", "The delegator is not ACTIVE."));
   }
   if (agent.delegators.length + 1 > DELEGATION_DEPTH_MAX) {
     faults.push(
-      fieldError("delegated_by", "invalid_value", `A delegation can be at most ${DELEGATION_DEPTH_MAX} deep.`),
+      toFieldError("delegated_by", "invalid_value", `A delegation can be at most ${DELEGATION_DEPTH_MAX} deep.`),
     );
   }
   const wider = scope === undefined ? [] : findExceededFields(scope, agent);
-  return [...faults, ...wider.map((field) => fieldError(`scope.${field}`, "scope_exceeds_delegator"))];
+  return [...faults, ...wider.map((field) => toFieldError(`scope.${field}`, "scope_exceeds_delegator"))];
 }
 
 /** Lists the scope fields in which a delegate would exceed its delegator. */
@@ -53,7 +53,7 @@ export function findExceededFields(delegate: Bounds, delegator: Bounds): string[
     fields.push("capabilities");
   if (isAboveCeiling(delegate.maxTransactionValue, delegator.maxTransactionValue)) fields.push("max_transaction_value");
   if (isWiderLimit(delegate.spendingLimit, delegator.spendingLimit)) fields.push("spending_limit");
-  if (isBelowFloor(delegate.minimumCounterpartyCertTier, delegator.minimumCounterpartyCertTier, tierRank)) {
+  if (isBelowFloor(delegate.minimumCounterpartyCertTier, delegator.minimumCounterpartyCertTier, rankTier)) {
     fields.push("minimum_counterparty_cert_tier");
   }
   if (isBelowFloor(delegate.minimumCounterpartyAr, delegator.minimumCounterpartyAr, (value) => value))

@@ -15,7 +15,7 @@ import {
 export const findAgent = (db: Database, tenant: Tenant, did: string): Read<AgentWithPrincipal | null> =>
   readOne(selectAgent(db, and(eq(agents.did, did), isOfTenant(agents, tenant))));
 
-export const findByReference = (db: Database, tenant: Tenant, externalRef: string): Read<{ did: string } | null> =>
+export const findAgentByReference = (db: Database, tenant: Tenant, externalRef: string): Read<{ did: string } | null> =>
   readOne(
     db
       .select({ did: agents.did })
@@ -28,7 +28,7 @@ export const findOwnAgent = (db: Database, tenant: Tenant, did: string): Read<Ag
   readOne(selectAgent(db, and(eq(agents.did, did), eq(agents.platformId, tenant.platformId))));
 
 /** The reads from which a change of an agent is decided and its documents are built. */
-export const sourceReads = (db: Database, tenant: Tenant, did: string) => ({
+export const buildSourceReads = (db: Database, tenant: Tenant, did: string) => ({
   found: findAgent(db, tenant, did),
   newest: findNewestVersion(db, did),
   markets: findMarkets(db, did, tenant.environment),

@@ -3,9 +3,9 @@ import { toIso } from "../core/clock.ts";
 import type { AgentRow } from "../db/tables/agents.ts";
 import type { PrincipalRow } from "../db/tables/principals.ts";
 import type { IssuedCertificate } from "../identity/certificate.ts";
-import { tierWarnings } from "../principals/tiers.ts";
+import { findTierWarnings } from "../principals/tiers.ts";
 import { exportPrivateKeyPem, exportPublicJwk, generateKeyPair } from "../protocol/ecdsa.ts";
-import { jwkThumbprint } from "../protocol/jwks.ts";
+import { computeJwkThumbprint } from "../protocol/jwks.ts";
 import type { CredentialsView } from "./responses.ts";
 
 const WARNING = "Store the private key now: it is shown once and cannot be recovered.";
@@ -15,7 +15,7 @@ type DrawnKey = { readonly columns: Pick<AgentRow, "publicJwk" | "keyId">; reado
 export async function drawKey(): Promise<DrawnKey> {
   const { privateKey, publicKey } = await generateKeyPair();
   const publicJwk = { ...(await exportPublicJwk(publicKey)) };
-  return { columns: { publicJwk, keyId: await jwkThumbprint(publicJwk) }, privateKey };
+  return { columns: { publicJwk, keyId: await computeJwkThumbprint(publicJwk) }, privateKey };
 }
 
 export const toCredentials = async (
@@ -31,5 +31,5 @@ export const toCredentials = async (
   certificate_expires_at: toIso(row.expiresAt),
   key_id: row.keyId,
   warning: WARNING,
-  warnings: tierWarnings(economicRole, principal),
+  warnings: findTierWarnings(economicRole, principal),
 });

@@ -11,12 +11,12 @@ import {
 } from "../core/vocabulary.ts";
 import { type Database, type Read, read } from "../db/batch.ts";
 import {
-  bareColumns,
   type FoundRows,
   fitsOrEndsScan,
   IS_SCAN_END,
   isBelow,
   type Ranges,
+  selectBareColumns,
   selectPage,
   selectScan,
   toFoundRows,
@@ -24,7 +24,7 @@ import {
 import { type AgentRow, agents } from "../db/tables/agents.ts";
 import { restatements } from "../db/tables/principals.ts";
 import { isOfTenant, type Tenant } from "../db/tenant.ts";
-import type { StoredStatus } from "../principals/standing.ts";
+import type { StoredStatus } from "../principals/effective-status.ts";
 
 export type AgentFilter = {
   readonly principalId?: string | undefined;
@@ -52,7 +52,7 @@ const {
   disputesResolvedFor: _for,
   disputesResolvedAgainst: _against,
   ...listed
-} = bareColumns(agents, "listed");
+} = selectBareColumns(agents, "listed");
 export type ListedAgent = Pick<AgentRow, keyof typeof listed>;
 
 /** A principal that was not joined counts as ACTIVE, without an end. */
@@ -76,7 +76,7 @@ export const hasRenewalToWrite = (db: Database): Read<boolean> =>
   );
 
 /** True if the list comes from ranges of one status, and so in the order in which the attestations end. */
-export const isByEnd = ({ principalId, status, externalRef }: AgentFilter): boolean =>
+export const isAgentListByEnd = ({ principalId, status, externalRef }: AgentFilter): boolean =>
   status !== undefined && principalId === undefined && externalRef === undefined;
 
 type AgentPage = {
@@ -117,7 +117,12 @@ export const listAgents = (
  */
 function joinPrincipals(filter: AgentFilter, renewing: boolean): SQL {
   const { status } = filter;
-  if (!isByEnd(filter) || status === undefined || renewing || !(isActiveOrFunding(status) || status === "SUSPENDED"))
+  if (
+    !isAgentListByEnd(filter) ||
+    status === undefined ||
+    renewing ||
+    !(isActiveOrFunding(status) || status === "SUSPENDED")
+  )
     return sql`cross join principals p on p.principal_id = listed.principal_id`;
   const behind = isActiveOrFunding(status)
     ? sql`exists (select 1 from cascades c where (c.started_at >= 0) = 1)`
@@ -141,7 +146,7 @@ function buildRanges(tenant: Tenant, filter: AgentFilter, now: number, { after, 
       order: BY_AGE,
     };
   }
-  if (isByEnd(filter) && status !== undefined) {
+  if (isAgentListByEnd(filter) && status !== undefined) {
     const inStatus = (of: AgentStatus, following: SQL | undefined, from?: SQL) =>
       buildRange(isOfTenant(agents, tenant), sql`status = ${of}`, following, from);
     const all = isBelow(sql`ends_at`, sql`did`, after);

@@ -1,11 +1,11 @@
 // Changes an agent's identity, its reference and its metadata (AGT-30).
 import { type ManagementCall, type Precheck, precheck } from "../call.ts";
-import { ServiceError, validationError } from "../core/errors.ts";
+import { ServiceError, toValidationError } from "../core/errors.ts";
 import { dropAbsentReads } from "../db/batch.ts";
 import type { AgentRow } from "../db/tables/agents.ts";
 import type { Changes } from "../journal/activity.ts";
-import { canonicalJson } from "../protocol/canonical-json.ts";
-import { findAgent, findByReference, sourceReads } from "./find-store.ts";
+import { toCanonicalJson } from "../protocol/canonical-json.ts";
+import { buildSourceReads, findAgent, findAgentByReference } from "./find-store.ts";
 import { refuseFinal, refuseHolder, reviseAgent, toAidSource } from "./revise.ts";
 import { findProfileFaults } from "./roles.ts";
 import type { AgentPatch, AgentView } from "./schema.ts";
@@ -24,17 +24,17 @@ const MEMBERS = {
 export async function patchAgent(call: ManagementCall, did: string, patch: AgentPatch): Promise<AgentView> {
   const { db, tenant, now, deps } = call;
   const { caller, holder, ...found } = await call.read({
-    ...sourceReads(db, tenant, did),
+    ...buildSourceReads(db, tenant, did),
     ...dropAbsentReads({
-      holder: typeof patch.external_ref === "string" ? findByReference(db, tenant, patch.external_ref) : null,
+      holder: typeof patch.external_ref === "string" ? findAgentByReference(db, tenant, patch.external_ref) : null,
     }),
   });
   const before = toAidSource(found);
   const faults = findProfileFaults(before.agent.economicRole, patch);
-  if (faults.length > 0) throw validationError(faults);
+  if (faults.length > 0) throw toValidationError(faults);
   refuseFinal(before, now);
   const patched = applyPatch(before.agent, patch);
-  const changes = changesBetween(before.agent, patched);
+  const changes = diffAgent(before.agent, patched);
   const names = Object.keys(changes) as (keyof typeof MEMBERS)[];
   if (names.length === 0) throw new ServiceError("no_changes_requested");
   if (holder?.did !== did) refuseHolder(holder);
@@ -75,9 +75,9 @@ function applyPatch(agent: AgentRow, { profile = {}, ...patch }: AgentPatch): Ag
   };
 }
 
-function changesBetween(before: AgentRow, after: AgentRow): Changes {
+function diffAgent(before: AgentRow, after: AgentRow): Changes {
   const changed = Object.entries(MEMBERS).filter(
-    ([, { column }]) => canonicalJson(before[column]) !== canonicalJson(after[column]),
+    ([, { column }]) => toCanonicalJson(before[column]) !== toCanonicalJson(after[column]),
   );
   return Object.fromEntries(changed.map(([name, { column }]) => [name, { from: before[column], to: after[column] }]));
 }

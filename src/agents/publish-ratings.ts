@@ -6,7 +6,7 @@ import type { Deps } from "../context.ts";
 import { BEFORE_FIRST_DUE } from "../core/due.ts";
 import { isFinal } from "../core/vocabulary.ts";
 import { commit, readBatch } from "../db/batch.ts";
-import { environmentOf, findEscrows, findMarkets, findTimedAgent } from "../identity/store.ts";
+import { findEscrows, findMarkets, findTimedAgent, selectAgentEnvironment } from "../identity/store.ts";
 import type { EachJob } from "../jobs/job.ts";
 import { findDecayedAgents } from "./find-store.ts";
 import { publishDecay } from "./rate.ts";
@@ -29,7 +29,7 @@ export const publishRatings: EachJob = {
 
 async function publishRating(deps: Deps, did: string): Promise<boolean> {
   const { db, clock } = deps;
-  const environment = environmentOf(did);
+  const environment = selectAgentEnvironment(did);
   const { found, markets, escrows } = await readBatch(db, {
     found: findTimedAgent(db, did),
     markets: findMarkets(db, did, environment),

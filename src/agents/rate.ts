@@ -5,14 +5,14 @@ import type { Database, Statement } from "../db/batch.ts";
 import type { AgentRow, CounterpartyRow } from "../db/tables/agents.ts";
 import type { EscrowRow } from "../db/tables/money.ts";
 import { applyRating, hasStateChanged, hasThresholdMoved } from "../escrow/changes.ts";
-import { escrowStateOf } from "../escrow/states.ts";
+import { pickWorstStateOfAgent } from "../escrow/states.ts";
 import { moveThreshold } from "../escrow/store.ts";
 import type { AidSource } from "../identity/aid.ts";
 import { recordEvent } from "../journal/events.ts";
 import { recordRatingChange } from "../journal/feed.ts";
 import { findNextChange } from "../ratings/decay.ts";
-import { type RatingMethod, ratingMethod } from "../ratings/method.ts";
-import { addSignal, ratingFromRow, type SignalChange, sumsFromRow } from "../ratings/signals.ts";
+import { pickRatingMethod, type RatingMethod } from "../ratings/method.ts";
+import { addSignal, computeRatingFromRow, type SignalChange, toAgentSums } from "../ratings/signals.ts";
 import type { AddedSums, RatingColumns } from "../ratings/store.ts";
 import type { Volume } from "./rating-store.ts";
 import { scheduleRating, updateRating } from "./store.ts";
@@ -38,7 +38,7 @@ export function rateAgent(
   source: RatedSource,
   change: Change,
 ): Rated & { readonly counterparty: CounterpartyRow } {
-  const by = ratingMethod(deps.env, source.agent.environment);
+  const by = pickRatingMethod(deps.env, source.agent.environment);
   const { counterparty, ...added } = addSignal(db, source.agent, { ...change, by });
   return { ...publishRow(db, deps, source, { ...added, by, ...change }), counterparty };
 }
@@ -46,10 +46,10 @@ export function rateAgent(
 /** Publishes the rating as decay has left it. If decay has not moved it yet, schedules the next look for when it will have. */
 export function publishDecay(db: Database, deps: Deps, source: RatedSource, now: number): Statement[] {
   const { agent } = source;
-  const by = ratingMethod(deps.env, agent.environment);
-  const rating = ratingFromRow(agent, by, now);
+  const by = pickRatingMethod(deps.env, agent.environment);
+  const rating = computeRatingFromRow(agent, by, now);
   if (rating === agent.agentRating)
-    return scheduleRating(db, agent, findNextChange(sumsFromRow(agent), agent.ratingHeaviest, by, now));
+    return scheduleRating(db, agent, findNextChange(toAgentSums(agent), agent.ratingHeaviest, by, now));
   const { ratingWeight, ratingWeighted, ratingInteractions, ratingCounterparties, ratingHeaviest } = agent;
   const sums = { ratingWeight, ratingWeighted, ratingInteractions, ratingCounterparties, ratingHeaviest };
   return publishRow(db, deps, source, {
@@ -103,7 +103,7 @@ function publishRow(
 
 /** When decay will next move the rating. An earlier scheduled time is kept: the job looks at it then, and this call saves a write. */
 function computeRepublication(before: AgentRow, columns: RatingColumns, by: RatingMethod, now: number) {
-  const next = findNextChange(sumsFromRow(columns), columns.ratingHeaviest, by, now);
+  const next = findNextChange(toAgentSums(columns), columns.ratingHeaviest, by, now);
   const { republishAt, agentRating } = before;
   const stays = columns.agentRating === agentRating && republishAt !== null && republishAt > now;
   return stays && (next === null || next >= republishAt) ? undefined : next;
@@ -129,7 +129,7 @@ export function recordEscrowChange(
             type: "agent.escrow_state_changed",
             object: toAgentView(deps.config, after, now),
             // The row still has the states from before this batch.
-            previous: { escrow_state: escrowStateOf(agent) },
+            previous: { escrow_state: pickWorstStateOfAgent(agent) },
           }),
         ]
       : []),

@@ -9,7 +9,7 @@ import { FIXED_SHARE_FROM, forwardScale } from "../ratings/rating.ts";
 import type { AddedSums, RatingColumns } from "../ratings/store.ts";
 
 /** When decay will next move the rating (TSK-23), and on whose clock: the platform's id for a moved sandbox clock, otherwise empty. */
-export const republishColumns = (republishAt: number | null): { republishAt: number | null; republishBy: SQL } => ({
+export const toRepublishColumns = (republishAt: number | null): { republishAt: number | null; republishBy: SQL } => ({
   republishAt,
   republishBy: sql`case when ${agents.environment} = 'sandbox' and
     (select clock_offset_ms from platforms where platforms.platform_id = ${agents.platformId}) <> 0 then ${agents.platformId} else '' end`,
@@ -30,7 +30,7 @@ export type RatingSet = RatingColumns & {
 type Was = Pick<AgentRow, "environment" | "agentRating" | "ratingInteractions" | "ratingWeight" | "ratingWeighted">;
 
 /** The values of an update, named like its placeholders; undefined for values that are not given. */
-export const ratingValues = (before: AgentRow, set: RatingSet, added: AddedSums | null) => ({
+export const toRatingValues = (before: AgentRow, set: RatingSet, added: AddedSums | null) => ({
   did: before.did,
   environment: before.environment,
   published: before.agentRating,
@@ -41,10 +41,10 @@ export const ratingValues = (before: AgentRow, set: RatingSet, added: AddedSums 
   currency: set.volume?.currency,
   currencyPath: set.volume && `$.${set.volume.currency}`,
   units: set.volume?.units,
-  ...(added ? relativeValues(set, added) : absoluteValues(before, set)),
+  ...(added ? toRelativeValues(set, added) : toAbsoluteValues(before, set)),
 });
 
-const absoluteValues = (before: AgentRow, set: RatingSet) => ({
+const toAbsoluteValues = (before: AgentRow, set: RatingSet) => ({
   absolute: true as const,
   wasInteractions: before.ratingInteractions,
   wasWeight: before.ratingWeight,
@@ -55,9 +55,9 @@ const absoluteValues = (before: AgentRow, set: RatingSet) => ({
   counterparties: set.ratingCounterparties,
   heaviest: set.ratingHeaviest,
 });
-type Absolute = ReturnType<typeof absoluteValues>;
+type Absolute = ReturnType<typeof toAbsoluteValues>;
 
-const relativeValues = ({ agentRating }: RatingSet, { by, now, ...added }: AddedSums) => ({
+const toRelativeValues = ({ agentRating }: RatingSet, { by, now, ...added }: AddedSums) => ({
   absolute: undefined,
   ...added,
   scale: forwardScale(by, now),
@@ -67,25 +67,25 @@ const relativeValues = ({ agentRating }: RatingSet, { by, now, ...added }: Added
   fewestCounterparties: by.minimum.counterparties,
   unrated: agentRating === null ? true : undefined,
 });
-type Relative = ReturnType<typeof relativeValues>;
+type Relative = ReturnType<typeof toRelativeValues>;
 
-type RatingValues = ReturnType<typeof ratingValues>;
+type RatingValues = ReturnType<typeof toRatingValues>;
 
 /** The columns of an update, from its values or from their placeholders. */
-export const ratingColumns = (values: RatingValues) => ({
+export const toRatingColumns = (values: RatingValues) => ({
   agentRating: values.agentRating,
   ...(values.absolute ? replaceSums(values) : addToSums(values)),
   ...(values.updatedAt !== undefined && { updatedAt: values.updatedAt }),
-  ...(values.republishAt !== undefined && republishColumns(values.republishAt)),
+  ...(values.republishAt !== undefined && toRepublishColumns(values.republishAt)),
   ...(values.states !== undefined && { escrowStates: sql`json_patch(${agents.escrowStates}, ${values.states})` }),
   ...(values.units !== undefined && { settledVolumes: addToVolumes(values) }),
 });
 
 /** Holds if the row is as it was read or, for a relative update, if adding the signal still results in the same rating. */
-export const ratingCondition = (values: RatingValues): SQL | undefined =>
-  values.absolute ? isUnchangedRating(wasOf(values)) : resultsInRating(values);
+export const mayStoreRating = (values: RatingValues): SQL | undefined =>
+  values.absolute ? isUnchangedRating(toEarlierRating(values)) : resultsInRating(values);
 
-const wasOf = (values: RatingValues & { absolute: true }): Was => ({
+const toEarlierRating = (values: RatingValues & { absolute: true }): Was => ({
   environment: values.environment,
   agentRating: values.published,
   ratingInteractions: values.wasInteractions,

@@ -5,10 +5,10 @@ import { hashListing, type Page, toPage } from "../core/page.ts";
 import { isActiveOrFunding } from "../core/vocabulary.ts";
 import { readBatch } from "../db/batch.ts";
 import { findEscrows, findMarkets } from "../identity/store.ts";
-import { ratingMethod } from "../ratings/method.ts";
-import { ratingFromRow } from "../ratings/signals.ts";
+import { pickRatingMethod } from "../ratings/method.ts";
+import { computeRatingFromRow } from "../ratings/signals.ts";
 import { findAgent, findOwnAgent } from "./find-store.ts";
-import { hasRenewalToWrite, isByEnd, listAgents } from "./list-store.ts";
+import { hasRenewalToWrite, isAgentListByEnd, listAgents } from "./list-store.ts";
 import type { AgentSummary } from "./responses.ts";
 import type { AgentQuery, AgentView } from "./schema.ts";
 import { toAgentSummary, toAgentView } from "./views.ts";
@@ -22,7 +22,7 @@ export async function getAgent(call: ManagementCall, did: string): Promise<Agent
   });
   if (!found) throw new ServiceError("not_found");
   // Decayed to this instant, as in the public status. Lists and events show the rating as last published (AGT-12).
-  const agent_rating = ratingFromRow(found.agent, ratingMethod(deps.env, tenant.environment), now);
+  const agent_rating = computeRatingFromRow(found.agent, pickRatingMethod(deps.env, tenant.environment), now);
   return { ...toAgentView(deps.config, { ...found, markets, escrows }, now), agent_rating };
 }
 
@@ -30,7 +30,7 @@ export async function getAgents(call: ManagementCall, query: AgentQuery): Promis
   const { principal_id: principalId, status, economic_role: economicRole, external_ref: externalRef } = query;
   const filter = { principalId, status, economicRole, externalRef };
   const page = await readPage(call, query, hashListing("agents", [call.environment], filter));
-  const byEnd = isByEnd(filter);
+  const byEnd = isAgentListByEnd(filter);
   const listed = (renewing: boolean) => listAgents(call.db, call.tenant, filter, call.now, { ...page, renewing });
   const runs = byEnd && status !== undefined && isActiveOrFunding(status);
   const first = await call.read({ found: listed(false), ...(runs && { renewing: hasRenewalToWrite(call.db) }) });

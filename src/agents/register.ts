@@ -2,22 +2,22 @@
 
 import { type ManagementCall, type Precheck, precheck } from "../call.ts";
 import { hashDid, isPayableDid, shortenHash } from "../chain/hashes.ts";
-import { type FieldError, fieldError, ServiceError, validationError } from "../core/errors.ts";
-import { lowestTier, sells } from "../core/roles.ts";
-import { tierRank } from "../core/vocabulary.ts";
+import { type FieldError, ServiceError, toFieldError, toValidationError } from "../core/errors.ts";
+import { sells, toLowestTier } from "../core/roles.ts";
+import { rankTier } from "../core/vocabulary.ts";
 import { dropAbsentReads, type ReadResults } from "../db/batch.ts";
 import type { AgentRow } from "../db/tables/agents.ts";
 import type { Owner } from "../db/tenant.ts";
 import { buildAid, toLiveStatus } from "../identity/aid.ts";
 import { recordActivity } from "../journal/activity.ts";
 import { recordEvent } from "../journal/events.ts";
-import { effectivePrincipalStatus } from "../principals/standing.ts";
+import { toEffectivePrincipalStatus } from "../principals/effective-status.ts";
 import { countProvider, findPrincipal, refuseChangedPrincipal } from "../principals/store.ts";
-import { tierWarnings } from "../principals/tiers.ts";
+import { findTierWarnings } from "../principals/tiers.ts";
 import { generateDid } from "../protocol/did.ts";
 import { type Bounds, findDelegationFaults } from "./delegation.ts";
 import { refuseChangedDelegator } from "./delegation-store.ts";
-import { findAgent, findByReference } from "./find-store.ts";
+import { findAgent, findAgentByReference } from "./find-store.ts";
 import { refuseHolder } from "./revise.ts";
 import type { AgentInput } from "./schema.ts";
 import { insertAgent } from "./store.ts";
@@ -26,21 +26,21 @@ import { toAgentView } from "./views.ts";
 /** Returns the complete identity document, unsigned. */
 export async function registerAgent(call: ManagementCall, input: AgentInput): Promise<Record<string, unknown>> {
   const { db, now, deps } = call;
-  const found = await call.read(registrationReads(call, input));
+  const found = await call.read(buildAgentRegistrationReads(call, input));
   const { principal, caller } = found;
   const agent = toDraft(input, caller, found.delegator?.agent, principal?.attestationExpiresAt ?? 0, now);
   const faults = findOwnershipFaults(call, input, found);
-  if (faults.length > 0 || !principal) throw validationError(faults);
-  if (tierRank(agent.certTier) > tierRank(caller.accreditationTier)) {
+  if (faults.length > 0 || !principal) throw toValidationError(faults);
+  if (rankTier(agent.certTier) > rankTier(caller.accreditationTier)) {
     throw new ServiceError("tier_exceeds_accreditation", { detail: { accreditation_tier: caller.accreditationTier } });
   }
-  const standing = effectivePrincipalStatus(principal, now);
+  const standing = toEffectivePrincipalStatus(principal, now);
   if (standing !== "ACTIVE") throw new ServiceError("invalid_status", { detail: { principal_status: standing } });
   refuseHolder(found.holder);
 
   const source = { agent, certificate: null, principal, markets: [], escrows: [] };
   const live = toLiveStatus(agent, principal, now);
-  const warnings = tierWarnings(agent.economicRole, principal);
+  const warnings = findTierWarnings(agent.economicRole, principal);
   const view = { ...buildAid(deps.config, source, now), proof: null, live, status: agent.status, warnings };
   const subject = { type: "agent", id: agent.did };
   await call.commit(
@@ -58,32 +58,32 @@ export async function registerAgent(call: ManagementCall, input: AgentInput): Pr
   return view;
 }
 
-const registrationReads = (
+const buildAgentRegistrationReads = (
   { db, tenant }: ManagementCall,
   { principal_id, delegated_by, external_ref }: Partial<AgentInput>,
 ) =>
   dropAbsentReads({
     principal: principal_id === undefined ? null : findPrincipal(db, tenant, principal_id),
     delegator: typeof delegated_by === "string" ? findAgent(db, tenant, delegated_by) : null,
-    holder: typeof external_ref === "string" ? findByReference(db, tenant, external_ref) : null,
+    holder: typeof external_ref === "string" ? findAgentByReference(db, tenant, external_ref) : null,
   });
 
 /** The faults that the schema cannot find: another tenant's principal, and a scope wider than the delegator's. */
 function findOwnershipFaults(
   call: ManagementCall,
   input: Partial<AgentInput>,
-  found: Partial<ReadResults<ReturnType<typeof registrationReads>>>,
+  found: Partial<ReadResults<ReturnType<typeof buildAgentRegistrationReads>>>,
 ): FieldError[] {
   const { principal_id: principalId, delegated_by: delegatedBy, scope } = input;
   const delegate = { principalId, scope: scope && toBounds(scope) };
   return [
-    ...(principalId !== undefined && !found.principal ? [fieldError("principal_id", "not_found")] : []),
+    ...(principalId !== undefined && !found.principal ? [toFieldError("principal_id", "not_found")] : []),
     ...(typeof delegatedBy === "string" ? findDelegationFaults(delegate, found.delegator ?? null, call.now) : []),
   ];
 }
 
-export const precheckRegistration = (call: ManagementCall, input: Partial<AgentInput>): Precheck =>
-  precheck(registrationReads(call, input), (found) => findOwnershipFaults(call, input, found));
+export const precheckAgentRegistration = (call: ManagementCall, input: Partial<AgentInput>): Precheck =>
+  precheck(buildAgentRegistrationReads(call, input), (found) => findOwnershipFaults(call, input, found));
 
 const toBounds = (scope: AgentInput["scope"]): Bounds => ({
   authorizedActions: scope.authorized_actions,
@@ -110,7 +110,7 @@ function toDraft(
     environment,
     principalId: input.principal_id,
     economicRole: input.economic_role,
-    certTier: input.cert_tier ?? lowestTier(input.economic_role),
+    certTier: input.cert_tier ?? toLowestTier(input.economic_role),
     displayName: profile.display_name,
     description: profile.description ?? null,
     catalogUrl: profile.catalog_url ?? null,

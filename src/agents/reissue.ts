@@ -6,21 +6,24 @@ import { ServiceError } from "../core/errors.ts";
 import { isFinal } from "../core/vocabulary.ts";
 import type { AidSource } from "../identity/aid.ts";
 import { certify } from "../identity/certificate.ts";
-import { findPlace } from "../identity/certificate-store.ts";
-import { effectivePrincipalStatus } from "../principals/standing.ts";
-import { sourceReads } from "./find-store.ts";
+import { findListPlace } from "../identity/certificate-store.ts";
+import { toEffectivePrincipalStatus } from "../principals/effective-status.ts";
+import { buildSourceReads } from "./find-store.ts";
 import { reviseAgent, toAidSource } from "./revise.ts";
 
 /** Refuses an agent without a certificate, one that has ended, and one whose principal is not ACTIVE. */
 export function refuseUncertified({ agent, principal, certificate }: AidSource, now: number): void {
-  const standing = effectivePrincipalStatus(principal, now);
+  const standing = toEffectivePrincipalStatus(principal, now);
   if (certificate !== null && !isFinal(agent.status) && standing === "ACTIVE") return;
   throw new ServiceError("invalid_status", { detail: { status: agent.status, principal_status: standing } });
 }
 
 export async function reissueCertificate(call: ManagementCall, did: string) {
   const { db, tenant, now, deps } = call;
-  const { place, caller, ...found } = await call.read({ ...sourceReads(db, tenant, did), place: findPlace(db) });
+  const { place, caller, ...found } = await call.read({
+    ...buildSourceReads(db, tenant, did),
+    place: findListPlace(db),
+  });
   const before = toAidSource(found);
   refuseUncertified(before, now);
   const certificate = await certify(call, before.agent, before.principal, place);

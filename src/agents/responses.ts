@@ -1,13 +1,13 @@
 // Responses about agents and their credentials.
 import * as z from "zod";
-import { jws, listOf } from "../http/response-parts.ts";
+import { buildListSchema, jws } from "../http/response-parts.ts";
 import { agentStatus, did, instant } from "../http/schemas.ts";
 import { agentWarning } from "../identity/responses.ts";
 import { agentFields, agentView } from "./schema.ts";
 
 export const agentSummary = z.object(agentFields).register(z.globalRegistry, { id: "AgentSummary" });
 export type AgentSummary = z.infer<typeof agentSummary>;
-export const agentList = listOf(agentSummary).register(z.globalRegistry, { id: "AgentList" });
+export const agentList = buildListSchema(agentSummary).register(z.globalRegistry, { id: "AgentList" });
 
 /**
  * An agent that was reactivated, transferred or promoted, with its new certificate if it got one. `warnings` concern the principal that it has

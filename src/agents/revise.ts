@@ -8,8 +8,8 @@ import { type ActivityAction, type Actor, type ChangeType, isFinal } from "../co
 import type { Condition, Database, ReadResults, Statement } from "../db/batch.ts";
 import type { AgentRow } from "../db/tables/agents.ts";
 import type { PrincipalRow } from "../db/tables/principals.ts";
-import { escrowStateOf, toEscrowStates } from "../escrow/states.ts";
-import { type AidSource, marketCodes, parseCertificate, signVersion } from "../identity/aid.ts";
+import { pickWorstStateOfAgent, toEscrowStates } from "../escrow/states.ts";
+import { type AidSource, listMarketCodes, parseCertificate, signVersion } from "../identity/aid.ts";
 import type { IssuedCertificate } from "../identity/certificate.ts";
 import {
   clearPlace,
@@ -22,9 +22,9 @@ import { endIntentsOfAgents } from "../intents/store.ts";
 import { type Changes, recordActivity } from "../journal/activity.ts";
 import { type Event, type EventType, recordEvent } from "../journal/events.ts";
 import { recordDirectoryChange } from "../journal/feed.ts";
-import { effectiveAgentStatus, effectivePrincipalStatus } from "../principals/standing.ts";
+import { toEffectiveAgentStatus, toEffectivePrincipalStatus } from "../principals/effective-status.ts";
 import { countProvider, uncountProvider } from "../principals/store.ts";
-import type { sourceReads } from "./find-store.ts";
+import type { buildSourceReads } from "./find-store.ts";
 import { updateAgent } from "./store.ts";
 import { toAgentView } from "./views.ts";
 
@@ -34,14 +34,14 @@ export function toAidSource({
   newest,
   markets,
   escrows,
-}: ReadResults<ReturnType<typeof sourceReads>>): AidSource {
+}: ReadResults<ReturnType<typeof buildSourceReads>>): AidSource {
   if (!found) throw new ServiceError("not_found");
   return { ...found, certificate: newest && parseCertificate(newest.content), markets, escrows };
 }
 
 /** Refuses to edit a REVOKED or TERMINATED agent (AGT-20). Agents of a CLOSED principal count as REVOKED before their rows say so. */
 export function refuseFinal({ agent, principal }: Pick<AidSource, "agent" | "principal">, now: number): void {
-  const status = effectiveAgentStatus(agent.status, effectivePrincipalStatus(principal, now));
+  const status = toEffectiveAgentStatus(agent.status, toEffectivePrincipalStatus(principal, now));
   if (isFinal(status)) throw new ServiceError("agent_status_not_mutable", { detail: { status } });
 }
 
@@ -90,12 +90,15 @@ const shortenGrace = ({ earlierKey }: AgentRow, until = Number.POSITIVE_INFINITY
   earlierKey !== null && earlierKey.until > until ? { earlierKey: { ...earlierKey, until } } : {};
 
 /** The earlier value of the member whose change the event reports. */
-function previousMember(type: EventType, { status, keyId, principalId, ...before }: AgentRow): Pick<Event, "previous"> {
+function pickPreviousMember(
+  type: EventType,
+  { status, keyId, principalId, ...before }: AgentRow,
+): Pick<Event, "previous"> {
   switch (type) {
     case "agent.status_changed":
       return { previous: { status } };
     case "agent.escrow_state_changed":
-      return { previous: { escrow_state: escrowStateOf(before) } };
+      return { previous: { escrow_state: pickWorstStateOfAgent(before) } };
     case "agent.key_rotated":
       return { previous: { key_id: keyId } };
     case "agent.transferred":
@@ -152,9 +155,9 @@ export async function reviseAgent(
       ...(certificate ? [clearPlace(db, certificate.row), insertCertificate(db, certificate.row)] : []),
       ...(newVersion ? await signVersion(db, deps, after, now) : []),
       recordActivity(db, agent, now, { ...activity, subject: { type: "agent", id: agent.did } }),
-      ...events.map((type) => recordEvent(db, agent, now, { type, object, ...previousMember(type, before.agent) })),
+      ...events.map((type) => recordEvent(db, agent, now, { type, object, ...pickPreviousMember(type, before.agent) })),
       ...(listing !== null && after.certificate !== null
-        ? recordDirectoryChange(db, agent, listing, marketCodes(after.markets))
+        ? recordDirectoryChange(db, agent, listing, listMarketCodes(after.markets))
         : []),
     ],
   };

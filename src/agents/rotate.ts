@@ -4,8 +4,8 @@ import type { ManagementCall } from "../call.ts";
 import { systemClock, toIso } from "../core/clock.ts";
 import { HOUR_MS } from "../core/limits.ts";
 import { certify } from "../identity/certificate.ts";
-import { findPlace } from "../identity/certificate-store.ts";
-import { sourceReads } from "./find-store.ts";
+import { findListPlace } from "../identity/certificate-store.ts";
+import { buildSourceReads } from "./find-store.ts";
 import { drawKey, toCredentials } from "./keys.ts";
 import { refuseUncertified } from "./reissue.ts";
 import type { RotatedCredentialsView } from "./responses.ts";
@@ -18,7 +18,10 @@ export async function rotateAgentKey(
   { grace_hours }: KeyRotationInput,
 ): Promise<RotatedCredentialsView> {
   const { db, tenant, now, deps } = call;
-  const { place, caller, ...found } = await call.read({ ...sourceReads(db, tenant, did), place: findPlace(db) });
+  const { place, caller, ...found } = await call.read({
+    ...buildSourceReads(db, tenant, did),
+    place: findListPlace(db),
+  });
   const before = toAidSource(found);
   refuseUncertified(before, now);
   // Certificates and proofs are checked against real time, so the grace is in real time too.

@@ -1,11 +1,11 @@
 // Routes of a platform's own agents.
-import { route } from "../http/route.ts";
+import { defineRoute } from "../http/route.ts";
 import { pickValidFields } from "../http/schemas.ts";
 import { agentParams } from "../identity/schema.ts";
 import { activateAgent } from "./activate.ts";
 import { patchAgent, precheckAgentPatch } from "./patch.ts";
 import { getAgent, getAgents, precheckAgent } from "./read.ts";
-import { precheckRegistration, registerAgent } from "./register.ts";
+import { precheckAgentRegistration, registerAgent } from "./register.ts";
 import { reissueCertificate } from "./reissue.ts";
 import { findRegistrationFaults } from "./roles.ts";
 import { rotateAgentKey } from "./rotate.ts";
@@ -25,7 +25,7 @@ import { patchStatus, revokeAgent } from "./status.ts";
 import { precheckTransfer, transferAgent } from "./transfer.ts";
 
 export const agentRoutes = [
-  route({
+  defineRoute({
     method: "post",
     path: "/v1/agents",
     operationId: "registerAgent",
@@ -50,9 +50,9 @@ export const agentRoutes = [
     idempotency: "plain",
     surfaces: ["management"],
     handle: (call, { body }) => registerAgent(call, body),
-    precheck: (call, { body }) => precheckRegistration(call, pickValidFields(agentInput, body)),
+    precheck: (call, { body }) => precheckAgentRegistration(call, pickValidFields(agentInput, body)),
   }),
-  route({
+  defineRoute({
     method: "get",
     path: "/v1/agents",
     operationId: "listAgents",
@@ -62,7 +62,7 @@ export const agentRoutes = [
     surfaces: ["management"],
     handle: (call, { query }) => getAgents(call, query),
   }),
-  route({
+  defineRoute({
     method: "get",
     path: "/v1/agents/{did}",
     operationId: "getAgent",
@@ -73,7 +73,7 @@ export const agentRoutes = [
     handle: (call, { params }) => getAgent(call, params.did),
     precheck: (call, { params }) => precheckAgent(call, params.did),
   }),
-  route({
+  defineRoute({
     method: "patch",
     path: "/v1/agents/{did}",
     operationId: "patchAgent",
@@ -94,7 +94,7 @@ export const agentRoutes = [
     handle: (call, { params, body }) => patchAgent(call, params.did, body),
     precheck: (call, { params, body }) => precheckAgentPatch(call, params.did, body),
   }),
-  route({
+  defineRoute({
     method: "post",
     path: "/v1/agents/{did}/activate",
     operationId: "activateAgent",
@@ -107,7 +107,7 @@ export const agentRoutes = [
     handle: (call, { params }) => activateAgent(call, params.did),
     precheck: (call, { params }) => precheckAgent(call, params.did),
   }),
-  route({
+  defineRoute({
     method: "post",
     path: "/v1/agents/{did}/certificate",
     operationId: "reissueAgentCertificate",
@@ -120,7 +120,7 @@ export const agentRoutes = [
     handle: (call, { params }) => reissueCertificate(call, params.did),
     precheck: (call, { params }) => precheckAgent(call, params.did),
   }),
-  route({
+  defineRoute({
     method: "post",
     path: "/v1/agents/{did}/rotate-key",
     operationId: "rotateAgentKey",
@@ -136,7 +136,7 @@ export const agentRoutes = [
     handle: (call, { params, body }) => rotateAgentKey(call, params.did, body),
     precheck: (call, { params }) => precheckAgent(call, params.did),
   }),
-  route({
+  defineRoute({
     method: "post",
     path: "/v1/agents/{did}/transfer",
     operationId: "transferAgent",
@@ -150,7 +150,7 @@ export const agentRoutes = [
     handle: (call, { params, body }) => transferAgent(call, params.did, body),
     precheck: (call, { params, body }) => precheckTransfer(call, params.did, pickValidFields(transferInput, body)),
   }),
-  route({
+  defineRoute({
     method: "post",
     path: "/v1/agents/{did}/revoke",
     operationId: "revokeAgent",
@@ -164,7 +164,7 @@ export const agentRoutes = [
     handle: (call, { params, body }) => revokeAgent(call, params.did, body),
     precheck: (call, { params }) => precheckAgent(call, params.did),
   }),
-  route({
+  defineRoute({
     method: "patch",
     path: "/v1/agents/{did}/scope",
     operationId: "patchAgentScope",
@@ -178,7 +178,7 @@ export const agentRoutes = [
     handle: (call, { params, body }) => patchScope(call, params.did, body),
     precheck: (call, { params, body }) => precheckScopePatch(call, params.did, body, pickValidFields(scopePatch, body)),
   }),
-  route({
+  defineRoute({
     method: "patch",
     path: "/v1/agents/{did}/status",
     operationId: "patchAgentStatus",

@@ -8,31 +8,31 @@ import {
   SPENDING_WINDOW_DAYS_MAX,
 } from "../core/limits.ts";
 import { toPlainAmount } from "../core/money.ts";
-import { REGISTRABLE_ROLES, requiredActions } from "../core/roles.ts";
-import { nameFault, trimSpaces } from "../core/text.ts";
+import { listRequiredActions, REGISTRABLE_ROLES } from "../core/roles.ts";
+import { findNameFault, trimSpaces } from "../core/text.ts";
 import { MARKET_STATUSES, SUSPENSION_REASONS } from "../core/vocabulary.ts";
 import {
   agentStatus,
   amount,
   amountInput,
+  buildFixedFieldRule,
+  buildNameSchema,
+  buildNormalizedSchema,
+  buildTextSchema,
   currencyInput,
   did,
   didInput,
   economicRole,
   environment,
   escrowState,
-  fixedFieldRules,
   fraction,
   httpUrl,
   idInput,
   instant,
   metadata,
-  name,
-  normalized,
   pageQuery,
   referenceInput,
   registeredUrl,
-  text,
   tier,
 } from "../http/schemas.ts";
 import { intentsFrom, profileView, scopeView } from "../identity/schema.ts";
@@ -40,30 +40,30 @@ import { intentsFrom, profileView, scopeView } from "../identity/schema.ts";
 const WORD_MAX_CHARS = 100;
 
 /** An action or a capability (AGT-9). Lists of them are comma-separated, so it contains no comma. */
-const word = () =>
+const buildWordSchema = () =>
   // Two Unicode forms of a word count as one word.
-  normalized("NFC", WORD_MAX_CHARS)
+  buildNormalizedSchema("NFC", WORD_MAX_CHARS)
     .min(1, { abort: true })
     .max(WORD_MAX_CHARS, { abort: true })
     .regex(/^[^,]*$/, { abort: true, error: "Must not contain a comma, which separates the items of a list." })
     .superRefine((value, context) => {
-      const fault = value === value.trim() ? nameFault(value) : "Must not begin or end with a space.";
+      const fault = value === value.trim() ? findNameFault(value) : "Must not begin or end with a space.";
       if (fault !== null) context.addIssue({ code: "custom", params: { code: "invalid_format" }, message: fault });
     });
-const capability = word().register(z.globalRegistry, { id: "Word" });
+const capability = buildWordSchema().register(z.globalRegistry, { id: "Word" });
 /** The service knows the actions that its roles need; all others are the platform's own. */
-const action = word().register(z.globalRegistry, {
+const action = buildWordSchema().register(z.globalRegistry, {
   id: "ActionInput",
-  anyOf: [{ enum: requiredActions("ENTERPRISE").must }, { type: "string" }],
+  anyOf: [{ enum: listRequiredActions("ENTERPRISE").must }, { type: "string" }],
 });
 const isUnique = (items: string[]) => new Set(items).size === items.length;
-const listOfWords = (item: z.ZodString) =>
+const buildWordListSchema = (item: z.ZodString) =>
   z
     .array(item)
     .max(CAPABILITIES_MAX)
     .refine(isUnique, { params: { code: "invalid_value" }, message: "Must not contain a value twice." });
-const capabilities = listOfWords(capability).register(z.globalRegistry, { id: "Words" });
-const actions = listOfWords(action).min(1).register(z.globalRegistry, { id: "ActionsInput" });
+const capabilities = buildWordListSchema(capability).register(z.globalRegistry, { id: "Words" });
+const actions = buildWordListSchema(action).min(1).register(z.globalRegistry, { id: "ActionsInput" });
 
 const disputeWindow = z.number().int().min(0).max(DISPUTE_WINDOW_DAYS_MAX);
 
@@ -105,10 +105,10 @@ const scopeInput = z.strictObject({
   ...spendFields,
 });
 
-const descriptionInput = text(2000).nullable().register(z.globalRegistry, { id: "DescriptionInput" });
+const descriptionInput = buildTextSchema(2000).nullable().register(z.globalRegistry, { id: "DescriptionInput" });
 
 const PROFILE = {
-  display_name: name(200),
+  display_name: buildNameSchema(200),
   description: descriptionInput.optional(),
   catalog_url: httpUrl.nullable().optional(),
 };
@@ -140,7 +140,7 @@ export const agentPatch = z.strictObject(PATCHED).partial().register(z.globalReg
 export type AgentPatch = z.infer<typeof agentPatch>;
 
 /** Refuses members that are fixed or have calls of their own: role, principal, tier, scope and status. */
-export const agentPatchRules = fixedFieldRules(() => agentView, PATCHED);
+export const agentPatchRules = buildFixedFieldRule(() => agentView, PATCHED);
 
 export const scopePatch = z
   .strictObject({
@@ -155,13 +155,13 @@ export const scopePatch = z
 export type ScopePatch = z.infer<typeof scopePatch>;
 
 export const statusPatch = z
-  .strictObject({ status: z.enum(["ACTIVE", "SUSPENDED", "TERMINATED"]), reason: text(500).optional() })
+  .strictObject({ status: z.enum(["ACTIVE", "SUSPENDED", "TERMINATED"]), reason: buildTextSchema(500).optional() })
   .register(z.globalRegistry, { id: "StatusPatch" });
 
 export type StatusPatch = z.infer<typeof statusPatch>;
 
 export const revocationInput = z
-  .strictObject({ reason: text(500) })
+  .strictObject({ reason: buildTextSchema(500) })
   .register(z.globalRegistry, { id: "AgentRevocationInput" });
 export type RevocationInput = z.infer<typeof revocationInput>;
 

@@ -1,42 +1,42 @@
 // Changes an agent's scope (AGT-21, AGT-22).
 import { type ManagementCall, type Precheck, precheck } from "../call.ts";
 import { systemClock } from "../core/clock.ts";
-import { type FieldError, fieldError, ServiceError, validationError } from "../core/errors.ts";
+import { type FieldError, ServiceError, toFieldError, toValidationError } from "../core/errors.ts";
 import { HOUR_MS, NARROWED_CERTIFICATE_HOURS } from "../core/limits.ts";
 import type { AgentRow } from "../db/tables/agents.ts";
-import { scopeOf } from "../identity/aid.ts";
+import { toScope } from "../identity/aid.ts";
 import { certify } from "../identity/certificate.ts";
-import { findPlace } from "../identity/certificate-store.ts";
+import { findListPlace } from "../identity/certificate-store.ts";
 import type { Changes } from "../journal/activity.ts";
-import { effectivePrincipalStatus } from "../principals/standing.ts";
+import { toEffectivePrincipalStatus } from "../principals/effective-status.ts";
 import { type Bounds, findExceededFields } from "./delegation.ts";
 import { findAgentWithDelegator } from "./delegation-store.ts";
-import { sourceReads } from "./find-store.ts";
+import { buildSourceReads } from "./find-store.ts";
 import { refuseFinal, reviseAgent, toAidSource } from "./revise.ts";
-import { asFields, findScopeFaults, findWordFaults } from "./roles.ts";
+import { findScopeFaults, findWordFaults, toFields } from "./roles.ts";
 import type { AgentView, ScopePatch } from "./schema.ts";
 import { toAgentView } from "./views.ts";
 
 export async function patchScope(call: ManagementCall, did: string, patch: ScopePatch): Promise<AgentView> {
   const { db, tenant, now, deps } = call;
   const { found, place, caller, ...rest } = await call.read({
-    ...sourceReads(db, tenant, did),
+    ...buildSourceReads(db, tenant, did),
     found: findAgentWithDelegator(db, tenant, did),
-    place: findPlace(db),
+    place: findListPlace(db),
   });
   if (!found) throw new ServiceError("not_found");
   const { delegator, ...agent } = found;
   const before = toAidSource({ ...rest, found: agent });
   const scoped = applyScope(before.agent, patch);
   const faults = findScopePatchFaults(before.agent, patch, scoped, delegator);
-  if (faults.length > 0) throw validationError(faults);
+  if (faults.length > 0) throw toValidationError(faults);
   refuseFinal(before, now);
-  const changes = changesBetween(scopeOf(before.agent), scopeOf(scoped));
+  const changes = diffScope(toScope(before.agent), toScope(scoped));
   if (Object.keys(changes).length === 0) throw new ServiceError("no_changes_requested");
 
   // The certificate states the scope, so a new one is issued for the same key. Earlier ones stay valid if the scope was widened, and end a day
   // later if it was narrowed. The service itself judges every call by the live scope (AGT-22).
-  const standing = effectivePrincipalStatus(before.principal, now);
+  const standing = toEffectivePrincipalStatus(before.principal, now);
   const certifiable = before.certificate !== null && standing === "ACTIVE";
   const certificate = certifiable ? await certify(call, scoped, before.principal, place) : null;
   const narrowed = before.certificate !== null && findExceededFields(before.agent, scoped).length > 0;
@@ -65,9 +65,9 @@ function findScopePatchFaults(
   scoped: AgentRow,
   delegator: Bounds | null,
 ): FieldError[] {
-  const ofRole = findScopeFaults(before.economicRole, asFields(given), "", false);
+  const ofRole = findScopeFaults(before.economicRole, toFields(given), "", false);
   const wider = delegator ? findExceededFields(scoped, delegator) : [];
-  const changed = ["capabilities", "authorized_actions"].find((field) => field in asFields(given));
+  const changed = ["capabilities", "authorized_actions"].find((field) => field in toFields(given));
   return [
     ...ofRole,
     ...(changed === undefined
@@ -75,7 +75,7 @@ function findScopePatchFaults(
       : findWordFaults({ authorized_actions: scoped.authorizedActions, capabilities: scoped.capabilities }, changed)),
     ...wider
       .filter((field) => !ofRole.some((fault) => fault.field === field))
-      .map((field) => fieldError(field, "scope_exceeds_delegator")),
+      .map((field) => toFieldError(field, "scope_exceeds_delegator")),
   ];
 }
 
@@ -102,7 +102,7 @@ function applyScope(agent: AgentRow, patch: ScopePatch): AgentRow {
   };
 }
 
-function changesBetween(before: Record<string, unknown>, after: Record<string, unknown>): Changes {
+function diffScope(before: Record<string, unknown>, after: Record<string, unknown>): Changes {
   const changed = Object.keys(after).filter((name) => JSON.stringify(before[name]) !== JSON.stringify(after[name]));
   return Object.fromEntries(
     changed.map((name) => [`scope.${name}`, { from: before[name] ?? null, to: after[name] ?? null }]),

@@ -9,10 +9,10 @@ import { aliasColumns, type Database, type Read, read, readAll, readOne } from "
 import { agents, aidVersions } from "../db/tables/agents.ts";
 import { type PrincipalRow, principals } from "../db/tables/principals.ts";
 import type { Tenant } from "../db/tenant.ts";
-import { ownedRows } from "../identity/owned-store.ts";
+import { selectOwnedRows } from "../identity/owned-store.ts";
 import { withPrincipal } from "../identity/store.ts";
 import { isVisiblePrincipal } from "../principals/store.ts";
-import { isAfterPosition } from "./store.ts";
+import { isAfterAgentPosition } from "./store.ts";
 
 const isOfPrincipal = (principalId: string | SQL, statuses: readonly AgentStatus[]): SQL | undefined =>
   and(eq(agents.principalId, principalId), inArray(agents.status, [...statuses]));
@@ -36,9 +36,9 @@ const BY_AGE = [agents.createdAt, agents.did];
 /** The order of the index. */
 const BY_STATUS = [agents.environment, agents.status, agents.endsAt, agents.did];
 
-const ascendingBy = (order: readonly SQLiteColumn[]): SQL[] => order.map((column) => asc(column));
+const orderAscending = (order: readonly SQLiteColumn[]): SQL[] => order.map((column) => asc(column));
 
-const ownedColumns = ownedRows();
+const ownedColumns = selectOwnedRows();
 
 /** The agents of a principal in one of the statuses, oldest first. `after`: a position, as an expression of the same trip. */
 export const findAgentsIn = (
@@ -53,7 +53,7 @@ export const findAgentsIn = (
       .select({ agent: getTableColumns(agents), ...ownedColumns })
       .from(agents)
       .where(and(isOfPrincipal(principalId, statuses), after && sql`(created_at, did) > ${after}`))
-      .orderBy(...ascendingBy(BY_AGE))
+      .orderBy(...orderAscending(BY_AGE))
       .limit(slice),
   ),
 });
@@ -65,7 +65,7 @@ export const findAgentsOf = (db: Database, principalIds: SQL, statuses: readonly
       .select({ agent: getTableColumns(agents), ...ownedColumns })
       .from(agents)
       .where(and(sql`${agents.principalId} in (${principalIds})`, inArray(agents.status, [...statuses])))
-      .orderBy(...ascendingBy([agents.principalId, ...BY_AGE]))
+      .orderBy(...orderAscending([agents.principalId, ...BY_AGE]))
       .limit(slice),
   ),
 });
@@ -77,7 +77,7 @@ const findAccountSlice = (db: Database, where: SQL | undefined, order: readonly 
       .from(agents)
       .innerJoin(principals, eq(principals.principalId, agents.principalId))
       .where(where)
-      .orderBy(...ascendingBy(order))
+      .orderBy(...orderAscending(order))
       .limit(slice),
   ),
 });
@@ -95,7 +95,7 @@ export const findAgentsSuspendedWithAccount = (db: Database, platformId: Platfor
 // ---- Agents in any status ------------------------------------------------------------------------------------------------
 
 const isOfPrincipalAfter = (principalId: string | SQL<string>, after: Due): SQL | undefined =>
-  and(eq(agents.principalId, principalId), isAfterPosition(after));
+  and(eq(agents.principalId, principalId), isAfterAgentPosition(after));
 
 /** As hexadecimal digits, which take fewer characters in D1's answer than a blob does. */
 const versionContent = sql<
@@ -137,7 +137,7 @@ export const findStatedAgents = (db: Database, principalId: string | SQL<string>
       .from(agents)
       .leftJoin(aidVersions, and(eq(aidVersions.did, agents.did), eq(aidVersions.version, agents.version)))
       .where(isOfPrincipalAfter(principalId, after))
-      .orderBy(...ascendingBy(BY_AGE))
+      .orderBy(...orderAscending(BY_AGE))
       .limit(slice),
     (rows) => rows.map(parseStated),
   ),
@@ -151,7 +151,7 @@ export const findSuspendedOf = (db: Database, principalIds: SQL, slice: number) 
       .from(agents)
       .leftJoin(aidVersions, and(eq(aidVersions.did, agents.did), eq(aidVersions.version, agents.version)))
       .where(and(sql`${agents.principalId} in (${principalIds})`, inArray(agents.status, ["SUSPENDED"])))
-      .orderBy(...ascendingBy([agents.principalId, ...BY_AGE]))
+      .orderBy(...orderAscending([agents.principalId, ...BY_AGE]))
       .limit(slice),
     (rows) => rows.map(parseStated),
   ),
@@ -159,10 +159,10 @@ export const findSuspendedOf = (db: Database, principalIds: SQL, slice: number) 
 
 // ---- Whether any is left -------------------------------------------------------------------------------------------------
 
-const agentExists = (where: SQL | undefined): SQL => sql`exists (select 1 from agents where ${where})`;
+const hasAgentWhere = (where: SQL | undefined): SQL => sql`exists (select 1 from agents where ${where})`;
 
 export const hasAgentIn = (principalId: string | SQL, statuses: readonly AgentStatus[]): SQL =>
-  agentExists(isOfPrincipal(principalId, statuses));
+  hasAgentWhere(isOfPrincipal(principalId, statuses));
 
 export const findAgentIn = (
   db: Database,
@@ -172,10 +172,10 @@ export const findAgentIn = (
   readOne(db.select({ did: agents.did }).from(agents).where(isOfPrincipal(principalId, statuses)).limit(1));
 
 export const hasAccountAgentIn = (platformId: PlatformId, statuses: readonly AgentStatus[]): SQL =>
-  agentExists(isOfAccount(platformId, statuses));
+  hasAgentWhere(isOfAccount(platformId, statuses));
 
 export const hasAgentSuspendedWithAccount = (platformId: PlatformId): SQL =>
-  agentExists(isSuspendedWithAccount(platformId));
+  hasAgentWhere(isSuspendedWithAccount(platformId));
 
 // ---- Open disputes -------------------------------------------------------------------------------------------------------
 
@@ -203,5 +203,5 @@ export const findClosingPrincipal = (
 };
 
 /** Whether any agent of the principal, or of the account in either environment, has an open dispute. */
-export const principalHasDispute = (principal: PrincipalRow): SQL => agentExists(isDisputedOfPrincipal(principal));
-export const accountHasDispute = (platformId: PlatformId): SQL => agentExists(isDisputedOfAccount(platformId));
+export const hasPrincipalDispute = (principal: PrincipalRow): SQL => hasAgentWhere(isDisputedOfPrincipal(principal));
+export const hasAccountDispute = (platformId: PlatformId): SQL => hasAgentWhere(isDisputedOfAccount(platformId));

@@ -13,18 +13,18 @@ import {
 } from "../core/vocabulary.ts";
 import { dropAbsentReads } from "../db/batch.ts";
 import type { AgentRow } from "../db/tables/agents.ts";
-import { worstEscrowState } from "../escrow/states.ts";
+import { pickWorstEscrowState } from "../escrow/states.ts";
 import type { AidSource } from "../identity/aid.ts";
 import { certify, type IssuedCertificate, namesEarlierAttestation, statesOtherScope } from "../identity/certificate.ts";
-import { type DrawnPlace, findCertificatesSetToEnd, findPlace } from "../identity/certificate-store.ts";
-import { effectiveAgentStatus, effectivePrincipalStatus } from "../principals/standing.ts";
-import { sourceReads } from "./find-store.ts";
+import { type DrawnPlace, findCertificatesSetToEnd, findListPlace } from "../identity/certificate-store.ts";
+import { toEffectiveAgentStatus, toEffectivePrincipalStatus } from "../principals/effective-status.ts";
+import { buildSourceReads } from "./find-store.ts";
 import type { MovedAgentView } from "./responses.ts";
 import { reviseAgent, toAidSource } from "./revise.ts";
 import type { AgentView, RevocationInput, StatusPatch } from "./schema.ts";
 import { type AgentTrigger, agentMachine } from "./states.ts";
 import { toAgentView } from "./views.ts";
-import { whileAttested, whileSuspendedBy } from "./while-store.ts";
+import { hasAttestationUntil, isSuspendedFor } from "./while-store.ts";
 
 const TRIGGERS: Readonly<Record<StatusPatch["status"], AgentTrigger>> = {
   ACTIVE: "patch_active",
@@ -46,14 +46,14 @@ export async function patchStatus(call: ManagementCall, did: string, patch: Stat
   const { db, tenant, now } = call;
   const returns = patch.status === "ACTIVE";
   const { caller, place, ending, ...found } = await call.read({
-    ...sourceReads(db, tenant, did),
+    ...buildSourceReads(db, tenant, did),
     ...dropAbsentReads({
-      place: returns ? findPlace(db) : null,
+      place: returns ? findListPlace(db) : null,
       ending: returns ? findCertificatesSetToEnd(db, [did]) : null,
     }),
   });
   const before = toAidSource(found);
-  const moved = decideMove(before, triggerOf(before, patch), now);
+  const moved = decideMove(before, chooseAgentTrigger(before, patch), now);
   const act = { reason: patch.reason ?? null, actor: caller.actor };
   if (moved.from === moved.to) return keepSuspended(call, before, act);
   return changeStatus(call, before, moved, act, { place: place ?? null, ends: ending?.has(did) ?? false });
@@ -61,7 +61,7 @@ export async function patchStatus(call: ManagementCall, did: string, patch: Stat
 
 /** Withdraws an agent for good: it is listed as revoked, its certificates become invalid, and its unpaid intents end (AGT-31). */
 export async function revokeAgent(call: ManagementCall, did: string, { reason }: RevocationInput): Promise<AgentView> {
-  const { caller, ...found } = await call.read(sourceReads(call.db, call.tenant, did));
+  const { caller, ...found } = await call.read(buildSourceReads(call.db, call.tenant, did));
   const before = toAidSource(found);
   const moved = decideMove(before, "revoke", call.now);
   return changeStatus(call, before, moved, { reason, actor: caller.actor }, NO_CERTIFICATE);
@@ -101,7 +101,7 @@ async function changeStatus(
       newVersion: certificate !== null,
       certificate,
       ...(certificate !== null && isOfEarlierAttestation(before) && { earlierCountUntil: systemClock.now() }),
-      ...(runs && { also: whileAttested(now, endsAt) }),
+      ...(runs && { also: hasAttestationUntil(now, endsAt) }),
       activity: { action, actor, changes: { status: { from, to } } },
       events: ["agent.status_changed"],
       listing,
@@ -149,7 +149,7 @@ async function keepSuspended(call: ManagementCall, before: AidSource, { reason, 
     {
       set: { suspensionReason: "platform", statusNote: reason },
       newVersion: false,
-      also: whileSuspendedBy(suspensionReason),
+      also: isSuspendedFor(suspensionReason),
       activity: {
         action: "agent.suspended",
         actor,
@@ -165,7 +165,7 @@ async function keepSuspended(call: ManagementCall, before: AidSource, { reason, 
 }
 
 /** An agent that was suspended while FUNDING returns to FUNDING (AGT-16). */
-const triggerOf = ({ agent }: AidSource, { status }: StatusPatch): AgentTrigger =>
+const chooseAgentTrigger = ({ agent }: AidSource, { status }: StatusPatch): AgentTrigger =>
   status === "ACTIVE" && agent.suspendedFrom === "FUNDING" ? "patch_funding" : TRIGGERS[status];
 
 function decideMove({ agent, principal }: AidSource, trigger: AgentTrigger, now: number): Move<AgentStatus> {
@@ -186,17 +186,17 @@ const isOnlySuspendedByPlatform = ({ suspensionReason }: AgentRow): boolean =>
 
 /** Refuses a reactivation under a principal that is not ACTIVE, or while a dispute constrains the escrow (AGT-17). */
 function refuseReactivation({ agent, principal, escrows }: AidSource, now: number): void {
-  if (effectivePrincipalStatus(principal, now) !== "ACTIVE") {
+  if (toEffectivePrincipalStatus(principal, now) !== "ACTIVE") {
     throw new ServiceError("invalid_status", { detail: toEffectiveStatus(agent.status, principal, now) });
   }
-  if (worstEscrowState(agent.economicRole, escrows) === "CONSTRAINED") {
+  if (pickWorstEscrowState(agent.economicRole, escrows) === "CONSTRAINED") {
     throw new ServiceError("escrow_constrained_cannot_reactivate");
   }
 }
 
 /** The effective status, and the principal's unless that is ACTIVE (AGT-19). */
 function toEffectiveStatus(stored: AgentStatus, principal: AidSource["principal"], now: number) {
-  const principalStatus = effectivePrincipalStatus(principal, now);
-  const status = effectiveAgentStatus(stored, principalStatus);
+  const principalStatus = toEffectivePrincipalStatus(principal, now);
+  const status = toEffectiveAgentStatus(stored, principalStatus);
   return { status, ...(principalStatus !== "ACTIVE" && { principal_status: principalStatus }) };
 }

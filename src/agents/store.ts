@@ -7,18 +7,18 @@ import { compileGiven, compileInsert } from "../db/compiled.ts";
 import { type AgentRow, agents, type WalletSince } from "../db/tables/agents.ts";
 import type { PrincipalRow } from "../db/tables/principals.ts";
 import type { MovedStates } from "../escrow/store.ts";
-import { principalUnchanged } from "../principals/store.ts";
+import { isPrincipalUnchanged } from "../principals/store.ts";
 import type { AddedSums } from "../ratings/store.ts";
 import {
   isUnchangedRating,
+  mayStoreRating,
   type RatingSet,
-  ratingColumns,
-  ratingCondition,
-  ratingValues,
-  republishColumns,
+  toRatingColumns,
+  toRatingValues,
+  toRepublishColumns,
 } from "./rating-store.ts";
 import { addWallets } from "./wallet-store.ts";
-import { whileSuspendedWithPrincipal } from "./while-store.ts";
+import { mayReactivateWithPrincipal } from "./while-store.ts";
 
 export const insertAgent = compileInsert((db) => db.insert(agents));
 
@@ -36,14 +36,14 @@ export const updateAgent = (
     db,
     db
       .update(agents)
-      .set({ ...changedColumns(before, set), ...(options.documented && { revision: sql`${agents.revision} + 1` }) })
+      .set({ ...pickChangedColumns(before, set), ...(options.documented && { revision: sql`${agents.revision} + 1` }) })
       .where(
         and(
           eq(agents.did, before.did),
           eq(agents.status, before.status),
           eq(agents.version, before.version),
           // The signed document states the owner's name, and a tenant principal's name may change.
-          options.owner.tenant ? principalUnchanged(options.owner) : undefined,
+          options.owner.tenant ? isPrincipalUnchanged(options.owner) : undefined,
           options.also,
         ),
       ),
@@ -51,7 +51,7 @@ export const updateAgent = (
 
 type AgentColumns = Partial<Omit<AgentRow, "escrowStates">> & (MovedStates | Pick<AgentRow, "escrowStates">);
 
-const changedColumns = (before: AgentRow, set: AgentColumns): AgentColumns =>
+const pickChangedColumns = (before: AgentRow, set: AgentColumns): AgentColumns =>
   Object.fromEntries(Object.entries(set).filter(([name, value]) => value !== before[name as keyof AgentRow]));
 
 /** Records when the agent asked for other wallets (MKT-24). No document shows it, so the version stays. */
@@ -72,15 +72,15 @@ export const noteWallets = (db: Database, did: string, wallets: readonly WalletS
  * same rating: other signals may have been added since the row was read.
  */
 export const updateRating = (db: Database, before: AgentRow, set: RatingSet, added: AddedSums | null): Statement[] => [
-  ...mustChange(db, writeRating(db, ratingValues(before, set, added))),
+  ...mustChange(db, writeRating(db, toRatingValues(before, set, added))),
   ...(added && set.agentRating !== null ? [rescheduleDecay(db, before, set, added)] : []),
 ];
 
-const writeRating = compileGiven<ReturnType<typeof ratingValues>>((db, values) =>
+const writeRating = compileGiven<ReturnType<typeof toRatingValues>>((db, values) =>
   db
     .update(agents)
-    .set({ ...keepLatestDate(ratingColumns(values)), revision: sql`${agents.revision} + 1` })
-    .where(and(eq(agents.did, values.did), ratingCondition(values))),
+    .set({ ...keepLatestDate(toRatingColumns(values)), revision: sql`${agents.revision} + 1` })
+    .where(and(eq(agents.did, values.did), mayStoreRating(values))),
 );
 
 /** If other signals were added since the row was read, the next decay was computed from old sums: a job computes it again. */
@@ -90,7 +90,7 @@ const scheduleDecayEarlier = compileGiven<{ did: string; now: number; weight: nu
   (db, { did, now, weight, weighted }) =>
     db
       .update(agents)
-      .set({ ...republishColumns(null), republishAt: sql`min(coalesce(${agents.republishAt}, ${now}), ${now})` })
+      .set({ ...toRepublishColumns(null), republishAt: sql`min(coalesce(${agents.republishAt}, ${now}), ${now})` })
       .where(
         and(eq(agents.did, did), sql`(${agents.ratingWeight}, ${agents.ratingWeighted}) <> (${weight}, ${weighted})`),
       ),
@@ -102,7 +102,7 @@ export const scheduleRating = (db: Database, before: AgentRow, next: number | nu
     db,
     db
       .update(agents)
-      .set(republishColumns(next))
+      .set(toRepublishColumns(next))
       .where(and(eq(agents.did, before.did), isUnchangedRating(before))),
   );
 
@@ -202,9 +202,9 @@ export type BulkMove = {
 };
 
 /** The last call on a moved sandbox clock may have been later than the job's time: `updated_at` never goes back. */
-const noEarlierThanStored = (now: number): SQL => sql`max(${agents.updatedAt}, ${now})`;
+const selectUpdateInstant = (now: number): SQL => sql`max(${agents.updatedAt}, ${now})`;
 const keepLatestDate = <T extends { readonly updatedAt?: number }>({ updatedAt, ...set }: T) =>
-  updatedAt === undefined ? set : { ...set, updatedAt: noEarlierThanStored(updatedAt) };
+  updatedAt === undefined ? set : { ...set, updatedAt: selectUpdateInstant(updatedAt) };
 
 /**
  * Moves all of the agents or none: each must have the status and the certificate that were read. In a stretch, no other agent may be in one of
@@ -236,13 +236,13 @@ export const moveAgents = (
  * Selects agents after a position. The space sorts before anything that may follow in a DID: SQLite starts a range of pairs at the equal pair,
  * and would read the agent at the position once more.
  */
-export const isAfterPosition = ({ at, id }: Due): SQL =>
+export const isAfterAgentPosition = ({ at, id }: Due): SQL =>
   sql`(${agents.createdAt}, ${agents.did}) > (${at}, ${`${id} `})`;
 
 const isWithin = ({ principalId, after, upTo }: Stretch): SQL | undefined =>
   and(
     eq(agents.principalId, principalId),
-    isAfterPosition(after),
+    isAfterAgentPosition(after),
     upTo === null ? undefined : sql`(created_at, did) <= (${upTo.at}, ${upTo.id})`,
   );
 
@@ -298,7 +298,7 @@ export const advanceVersions = (
       .set({
         version: sql`${agents.version} + 1`,
         revision: sql`${agents.revision} + 1`,
-        updatedAt: noEarlierThanStored(now),
+        updatedAt: selectUpdateInstant(now),
       })
       .from(sql`json_each(${known}) as known`)
       .where(sql`${agents.did} = known.value ->> 0 and ${agents.version} = known.value ->> 1`),
@@ -340,12 +340,12 @@ export const reactivateAgentRows = (
         earlierKey: sql`case when ${recertified} then null else ${agents.earlierKey} end`,
         version: sql`known.value ->> 3`,
         revision: sql`${agents.revision} + ${recertified}`,
-        updatedAt: noEarlierThanStored(now),
+        updatedAt: selectUpdateInstant(now),
       })
       .from(sql`json_each(${known}) as known`)
       .where(
         sql`${agents.did} = known.value ->> 0 and ${agents.version} = known.value ->> 1
-            and ${agents.status} = 'SUSPENDED' and ${whileSuspendedWithPrincipal(now)}`,
+            and ${agents.status} = 'SUSPENDED' and ${mayReactivateWithPrincipal(now)}`,
       ),
     guard(db, sql`changes() = ${sql.raw(String(each.length))}`),
   ];

@@ -5,10 +5,10 @@ import { type AgentRow, agents } from "../db/tables/agents.ts";
 import type { PrincipalRow } from "../db/tables/principals.ts";
 import { isPrincipalActive, isPrincipalOpen } from "../principals/store.ts";
 import { isDelegateOf } from "./delegation-store.ts";
-import { whilePrincipalActive, whileSuspendedBy } from "./while-store.ts";
+import { hasActivePrincipal, isSuspendedFor } from "./while-store.ts";
 
 /** Holds if the principal is in good standing and as it was read: the agent's document and row state its attestation. */
-export const whilePrincipalUnchanged = ({ principalId, updatedAt }: PrincipalRow, now: number): SQL =>
+export const isPrincipalActiveUnchanged = ({ principalId, updatedAt }: PrincipalRow, now: number): SQL =>
   isPrincipalActive(sql`${principalId}`, now, sql`and p.updated_at = ${updatedAt}`);
 
 /**
@@ -16,17 +16,17 @@ export const whilePrincipalUnchanged = ({ principalId, updatedAt }: PrincipalRow
  * runs, its present principal is in good standing too. Otherwise that one is neither closed nor has it a revoked attestation, so that no cascade
  * misses the agent, and a suspended agent still has the reason that was read.
  */
-export const whileTransferable = (
+export const mayTransferAgent = (
   { did, status, suspensionReason, endsAt }: AgentRow,
   next: PrincipalRow,
   now: number,
 ): SQL | undefined =>
   and(
-    whilePrincipalUnchanged(next, now),
+    isPrincipalActiveUnchanged(next, now),
     // `updateAgent` leaves out columns that did not change, so the stored end must still be the one that was read.
     eq(agents.endsAt, endsAt),
     sql`not exists (select 1 from agents where ${isDelegateOf(did)})`,
     isActiveOrFunding(status)
-      ? whilePrincipalActive(now)
-      : sql`${whileSuspendedBy(suspensionReason)} and ${isPrincipalOpen(sql`${agents.principalId}`)}`,
+      ? hasActivePrincipal(now)
+      : sql`${isSuspendedFor(suspensionReason)} and ${isPrincipalOpen(sql`${agents.principalId}`)}`,
   );

@@ -2,23 +2,23 @@
 // certificate states the principal, so a new one replaces it at once.
 import { type ManagementCall, type Precheck, precheck } from "../call.ts";
 import { systemClock } from "../core/clock.ts";
-import { fieldError, ServiceError, validationError } from "../core/errors.ts";
+import { ServiceError, toFieldError, toValidationError } from "../core/errors.ts";
 import { isActiveOrFunding } from "../core/vocabulary.ts";
 import { dropAbsentReads } from "../db/batch.ts";
 import type { AgentRow } from "../db/tables/agents.ts";
 import type { PrincipalRow } from "../db/tables/principals.ts";
 import type { AidSource } from "../identity/aid.ts";
 import { certify } from "../identity/certificate.ts";
-import { findPlace } from "../identity/certificate-store.ts";
-import { effectivePrincipalStatus } from "../principals/standing.ts";
+import { findListPlace } from "../identity/certificate-store.ts";
+import { toEffectivePrincipalStatus } from "../principals/effective-status.ts";
 import { findPrincipal } from "../principals/store.ts";
-import { tierWarnings } from "../principals/tiers.ts";
+import { findTierWarnings } from "../principals/tiers.ts";
 import { findDelegates } from "./delegation-store.ts";
-import { findAgent, sourceReads } from "./find-store.ts";
+import { buildSourceReads, findAgent } from "./find-store.ts";
 import type { MovedAgentView } from "./responses.ts";
 import { moveProviderCount, refuseFinal, reviseAgent, toAidSource } from "./revise.ts";
 import type { TransferInput } from "./schema.ts";
-import { whileTransferable } from "./transfer-store.ts";
+import { mayTransferAgent } from "./transfer-store.ts";
 import { toAgentView } from "./views.ts";
 
 /** The error names at most this many delegates. */
@@ -31,13 +31,13 @@ export async function transferAgent(
 ): Promise<MovedAgentView> {
   const { db, tenant, now, deps } = call;
   const { caller, place, principal, delegates, ...found } = await call.read({
-    ...sourceReads(db, tenant, did),
-    place: findPlace(db),
+    ...buildSourceReads(db, tenant, did),
+    place: findListPlace(db),
     principal: findPrincipal(db, tenant, principal_id),
     delegates: findDelegates(db, did, DELEGATES_NAMED_MAX),
   });
   const before = toAidSource(found);
-  if (!principal) throw unknownPrincipalError();
+  if (!principal) throw buildUnknownPrincipalError();
   refuseFinal(before, now);
   if (principal.principalId === before.principal.principalId) throw new ServiceError("no_changes_requested");
   refuseStoppedPrincipals(before, principal, now);
@@ -57,7 +57,7 @@ export async function transferAgent(
       newVersion: true,
       certificate,
       ...(certificate && { earlierCountUntil: systemClock.now() }),
-      also: whileTransferable(before.agent, principal, now),
+      also: mayTransferAgent(before.agent, principal, now),
       activity: {
         action: "agent.transferred",
         actor: caller.actor,
@@ -74,7 +74,7 @@ export async function transferAgent(
   const view = {
     ...toAgentView(deps.config, after, now),
     ...(certificate && { certificate: certificate.text }),
-    warnings: tierWarnings(before.agent.economicRole, principal),
+    warnings: findTierWarnings(before.agent.economicRole, principal),
   };
   await call.commit([...moveProviderCount(db, before.agent, principal), ...statements], view);
   return view;
@@ -90,20 +90,20 @@ export const precheckTransfer = (call: ManagementCall, did: string, input: Parti
     },
     ({ found, principal }) => {
       if (!found) throw new ServiceError("not_found");
-      return input.principal_id !== undefined && !principal ? [fieldError("principal_id", "not_found")] : [];
+      return input.principal_id !== undefined && !principal ? [toFieldError("principal_id", "not_found")] : [];
     },
   );
 
-const unknownPrincipalError = (): ServiceError => validationError([fieldError("principal_id", "not_found")]);
+const buildUnknownPrincipalError = (): ServiceError => toValidationError([toFieldError("principal_id", "not_found")]);
 
 /**
  * Refuses a new principal that is not ACTIVE, and an agent that is being suspended with its present principal: it must not escape a suspension
  * that its row does not show yet. A SUSPENDED agent stays so under the new principal, but no transfer leads out of a revoked attestation.
  */
 function refuseStoppedPrincipals({ agent, principal: own }: AidSource, principal: PrincipalRow, now: number): void {
-  const standing = effectivePrincipalStatus(principal, now);
+  const standing = toEffectivePrincipalStatus(principal, now);
   if (standing !== "ACTIVE") throw new ServiceError("invalid_status", { detail: { principal_status: standing } });
-  const ownStanding = effectivePrincipalStatus(own, now);
+  const ownStanding = toEffectivePrincipalStatus(own, now);
   if (own.attestationStop === "attestation_revoked") {
     throw new ServiceError("invalid_status", {
       message: "The attestation of the agent's principal is revoked: record another one first.",

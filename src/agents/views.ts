@@ -5,9 +5,9 @@ import { toIso, toIsoOrNull } from "../core/clock.ts";
 import type { AgentStatus, SuspensionReason } from "../core/vocabulary.ts";
 import type { MarketRow } from "../db/tables/agents.ts";
 import type { EscrowRow } from "../db/tables/money.ts";
-import { toShownBalance, worstEscrowState } from "../escrow/states.ts";
-import { type AidSource, marketCodes, scopeOf, toLiveStatus } from "../identity/aid.ts";
-import { type StoredStatus, stopReasonOf } from "../principals/standing.ts";
+import { pickWorstEscrowState, toShownBalance } from "../escrow/states.ts";
+import { type AidSource, listMarketCodes, toLiveStatus, toScope } from "../identity/aid.ts";
+import { type StoredStatus, toStopReason } from "../principals/effective-status.ts";
 import type { ListedAgent } from "./list-store.ts";
 import type { AgentSummary } from "./responses.ts";
 import type { AgentView, EscrowView, MarketView } from "./schema.ts";
@@ -28,7 +28,7 @@ export function toAgentSummary(agent: ListedAgent, principal: StoredStatus, now:
     endpoint_url: agent.endpointUrl,
     external_ref: agent.externalRef,
     metadata: agent.metadata,
-    scope: scopeOf(agent),
+    scope: toScope(agent),
     delegated_by: agent.delegators[0] ?? null,
     version: agent.version,
     key_id: agent.keyId,
@@ -41,7 +41,7 @@ export function toAgentSummary(agent: ListedAgent, principal: StoredStatus, now:
 
 /** The reason for a suspension that the agent's own row does not show yet (AGT-19). */
 function toSuspensionReason(principal: StoredStatus, status: AgentStatus, now: number): SuspensionReason | null {
-  return status === "SUSPENDED" ? stopReasonOf(principal, now) : null;
+  return status === "SUSPENDED" ? toStopReason(principal, now) : null;
 }
 
 export function toMarketView(config: Config, row: MarketRow): MarketView {
@@ -66,9 +66,9 @@ export function toAgentView(config: Config, source: Omit<AidSource, "certificate
   const { agent, principal, markets, escrows } = source;
   return {
     ...toAgentSummary(agent, principal, now),
-    authorized_markets: marketCodes(markets),
+    authorized_markets: listMarketCodes(markets),
     markets: markets.map((row) => toMarketView(config, row)),
-    escrow_state: worstEscrowState(agent.economicRole, escrows),
+    escrow_state: pickWorstEscrowState(agent.economicRole, escrows),
     escrow: escrows.map((escrow) => toEscrowView(config, escrow)),
   };
 }

@@ -79,13 +79,13 @@ function openTeamKeys(url: string, { timeoutMs, maxAgeMs, restMs, now }: AccessT
   let known: { keys: JWTVerifyGetKey; readAt: number } | null = null;
   let restsUntil = 0;
   const read = async (): Promise<JWTVerifyGetKey> => {
-    if (now() < restsUntil) throw keysUnavailable("not asked for again so soon");
+    if (now() < restsUntil) throw toKeysUnavailableError("not asked for again so soon");
     try {
       const keys = createLocalJWKSet(await fetchKeys(url, timeoutMs));
       known = { keys, readAt: now() };
       return keys;
     } catch (thrown) {
-      throw keysUnavailable(thrown instanceof Error ? thrown.message : "unknown");
+      throw toKeysUnavailableError(thrown instanceof Error ? thrown.message : "unknown");
     } finally {
       restsUntil = now() + restMs;
     }
@@ -101,7 +101,7 @@ function openTeamKeys(url: string, { timeoutMs, maxAgeMs, restMs, now }: AccessT
   };
 }
 
-const keysUnavailable = (reason: string) =>
+const toKeysUnavailableError = (reason: string) =>
   new ServiceError("internal_error", { reason: `the keys of Access are not available: ${reason}` });
 
 async function fetchKeys(url: string, timeoutMs: number): Promise<JSONWebKeySet> {

@@ -10,13 +10,13 @@ import type { Credential, Entrance } from "../http/call.ts";
 import type { Incoming } from "../http/incoming.ts";
 import { toIssuedClaims } from "../identity/certificate.ts";
 import { findLiveCertificate } from "../identity/certificate-store.ts";
-import { type CallingAgent, findCallingAgent, platformOf } from "../identity/store.ts";
-import { effectiveAgentStatus, effectivePrincipalStatus } from "../principals/standing.ts";
+import { type CallingAgent, findCallingAgent, selectAgentPlatform } from "../identity/store.ts";
+import { toEffectiveAgentStatus, toEffectivePrincipalStatus } from "../principals/effective-status.ts";
 import { type CertificateCheck, verifyCertificate } from "../protocol/certificate.ts";
 import { isDid } from "../protocol/did.ts";
-import { type ProofCheck, type ProofStatement, requestDigest, verifyProof } from "../protocol/proof.ts";
+import { digestRequest, type ProofCheck, type ProofStatement, verifyProof } from "../protocol/proof.ts";
 import { openProofMemory, type ProofMemory, type ProofUse } from "./proof-memory.ts";
-import { explainRefusal, type ProofRefusal, proofRefusal, type RefusalPlace } from "./proof-refusals.ts";
+import { explainRefusal, type ProofRefusal, type RefusalPlace, toProofRefusalError } from "./proof-refusals.ts";
 
 export const agentEntrance: Entrance = {
   presents: ({ context }) => Boolean(context.req.header("aeap-certificate")),
@@ -61,7 +61,7 @@ async function checkAgent(incoming: Incoming): Promise<Credential> {
   return {
     // Certificates are public: only the holder of the key is charged to the agent's quota.
     quota: own.ok ? { of: "agent", did } : { of: "address" },
-    keys: { space: `agent ${did}`, secret: did, platformId: platformOf(did) },
+    keys: { space: `agent ${did}`, secret: did, platformId: selectAgentPlatform(did) },
     reads: (db) => {
       // Starts the lookup in the memory, which then runs at the same time as the database trip.
       if (own.ok) use(own.proven).catch(() => undefined);
@@ -103,7 +103,7 @@ async function readPresented(incoming: Incoming): Promise<PresentedCredentials> 
   const now = Date.now();
   const { verification } = await deps.ca();
   const certified = await verifyCertificate(certificate, verification, { issuer: deps.config.issuer, now });
-  if (!certified.ok) throw proofRefusal(certified.reason, refusalPlace(incoming));
+  if (!certified.ok) throw toProofRefusalError(certified.reason, chooseRefusalPlace(incoming));
   const did = certified.claims.sub;
   return {
     incoming,
@@ -129,7 +129,7 @@ async function verifyOwnProof(presented: PresentedCredentials): Promise<OwnProof
   }
   const { url, rawBody, context, deps } = incoming;
   const { method } = context.req;
-  const digest = await requestDigest({ method, query: url.search, body: rawBody });
+  const digest = await digestRequest({ method, query: url.search, body: rawBody });
   if (!digest.ok) return { ok: false, reason: digest.reason, statement: null };
   const statement: ProofStatement = {
     kind: "request",
@@ -188,10 +188,10 @@ const toProofRefusal = (
   { incoming, did }: PresentedCredentials,
   reason: ProofRefusal,
   statement: ProofStatement | null,
-): Promise<ServiceError> => explainRefusal(incoming.deps, did, reason, statement, refusalPlace(incoming));
+): Promise<ServiceError> => explainRefusal(incoming.deps, did, reason, statement, chooseRefusalPlace(incoming));
 
 /** Only facilitation accepts proofs bound to the counterparty (FAC-2). */
-const refusalPlace = ({ route }: Incoming): RefusalPlace => (route.boundProofs ? "facilitation" : "call");
+const chooseRefusalPlace = ({ route }: Incoming): RefusalPlace => (route.boundProofs ? "facilitation" : "call");
 
 /** A proof of a repeatable act is accepted for longer; the memory then decides whether it is the same act (PRF-8). */
 async function verifyPresentedProof(
@@ -231,8 +231,8 @@ function judgeAgentState(
 ): StateRefusal {
   if (!certificate) return "certificate_ended";
   const { platformStatus, principalStatus, attestationExpiresAt, accountStopped } = agent;
-  const standing = effectivePrincipalStatus({ status: principalStatus, attestationExpiresAt, accountStopped }, now);
-  const status = effectiveAgentStatus(agent.status, standing);
+  const standing = toEffectivePrincipalStatus({ status: principalStatus, attestationExpiresAt, accountStopped }, now);
+  const status = toEffectiveAgentStatus(agent.status, standing);
   if (isFinal(status) || platformStatus === "CLOSED") return "agent_ended";
   if (platformStatus === "SUSPENDED") return new ServiceError("account_suspended");
   return status === "ACTIVE" ? null : new ServiceError("agent_not_active", { detail: { did, status } });

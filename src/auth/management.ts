@@ -1,18 +1,18 @@
 // Authenticates a management key (CRED-4 to CRED-11), or a session in its place (CRED-13). The key's owner is read in the call's first trip,
 // together with the reads that it permits: a revoked key fails at its next call, and authentication costs no trip of its own.
 
-import { findKeyOwner, guardKey, type KeyOwner, ownerOfKey, touchKey } from "../accounts/key-store.ts";
+import { findKeyOwner, guardKey, type KeyOwner, selectOwnerOfKey, touchKey } from "../accounts/key-store.ts";
 import { describeKeyFault, type KeyBrands, keyBrands, parseManagementKey } from "../accounts/management-key.ts";
 import { SESSION_CHALLENGE } from "../accounts/tokens.ts";
 import type { ManagementCaller } from "../call.ts";
 import type { Env } from "../context.ts";
-import { sha256Hex } from "../core/encoding.ts";
+import { computeSha256Hex } from "../core/encoding.ts";
 import { ServiceError } from "../core/errors.ts";
 import { KEY_USE_MINUTES, MINUTE_MS } from "../core/limits.ts";
 import { memoizeBy } from "../core/memo.ts";
 import { splitList } from "../core/text.ts";
 import type { Actor, Environment } from "../core/vocabulary.ts";
-import { volumeRefusal } from "../core/volume.ts";
+import { findVolumeRefusal } from "../core/volume.ts";
 import { commit } from "../db/batch.ts";
 import type { Tenant } from "../db/tenant.ts";
 import type { Admission, Credential, Entrance } from "../http/call.ts";
@@ -43,8 +43,8 @@ async function checkKey(incoming: Incoming): Promise<Credential> {
   const environment = parseManagementKey(rawKey, brands);
   if (environment === null)
     throw new ServiceError("invalid_credentials", { message: describeKeyFault(rawKey, brands) });
-  const keyHash = await sha256Hex(rawKey);
-  const tenant: Tenant = { environment, platformId: ownerOfKey(keyHash) };
+  const keyHash = await computeSha256Hex(rawKey);
+  const tenant: Tenant = { environment, platformId: selectOwnerOfKey(keyHash) };
   /** The key's end as it was when the call was admitted. */
   let endsAt: number | null = null;
   return {
@@ -102,6 +102,6 @@ function admitKey(owner: KeyOwner | null, keyHash: string, environment: Environm
     inGrace: expiresAt !== null,
     isConfirmed: true,
   };
-  const usedUp = volumeRefusal(owner.volumeMarks, environment, deps.config.volume[environment], now);
+  const usedUp = findVolumeRefusal(owner.volumeMarks, environment, deps.config.volume[environment], now);
   return { caller, platformId, ended, usedUp };
 }

@@ -1,6 +1,6 @@
 // Authenticates operators (CRED-16, CRED-17) by a bearer key whose SHA-256 is in a secret, or by a token of Cloudflare Access.
 import type { Env } from "../context.ts";
-import { sha256Hex } from "../core/encoding.ts";
+import { computeSha256Hex } from "../core/encoding.ts";
 import { ServiceError } from "../core/errors.ts";
 import { memoizeBy } from "../core/memo.ts";
 import { splitList } from "../core/text.ts";
@@ -58,7 +58,7 @@ async function identifyOperator({ context: { req }, deps }: Incoming): Promise<A
 async function identifyByKey(authorization: string, hashes: ReadonlySet<string>): Promise<Actor["id"]> {
   const presented = readBearer(authorization);
   if (presented === undefined) throw new ServiceError("invalid_credentials", { message: NO_BEARER });
-  const hash = await sha256Hex(presented);
+  const hash = await computeSha256Hex(presented);
   // Hashes of high-entropy keys: the time of the comparison reveals nothing about a key.
   if (!hashes.has(hash)) throw new ServiceError("invalid_credentials", { message: OPERATOR_KEY_ONLY });
   return hash.slice(0, 12);

@@ -6,7 +6,7 @@ import { type ErrorCode, type ErrorExtra, ServiceError } from "../core/errors.ts
 import { readBatch } from "../db/batch.ts";
 import { findEnvironment } from "../identity/store.ts";
 import type { CertificateFault } from "../protocol/certificate.ts";
-import { type ProofFault, type ProofStatement, proofText } from "../protocol/proof.ts";
+import { buildProofText, type ProofFault, type ProofStatement } from "../protocol/proof.ts";
 
 export type ProofRefusal =
   | CertificateFault
@@ -72,7 +72,7 @@ const ANSWERS: Readonly<Record<ProofRefusal, Answer>> = {
 
 export type RefusalPlace = "call" | "facilitation";
 
-export function proofRefusal(reason: ProofRefusal, at: RefusalPlace, more: ErrorExtra = {}): ServiceError {
+export function toProofRefusalError(reason: ProofRefusal, at: RefusalPlace, more: ErrorExtra = {}): ServiceError {
   const { type, [at]: code } = ANSWERS[reason];
   return new ServiceError(code, { ...(type && { type }), ...more, reason });
 }
@@ -90,8 +90,8 @@ export async function explainRefusal(
   at: RefusalPlace,
 ): Promise<ServiceError> {
   const { environment } = await readBatch(db, { environment: findEnvironment(db, did) });
-  if (environment !== "sandbox") return proofRefusal(reason, at);
-  const stated = statement === null ? null : proofText(statement);
+  if (environment !== "sandbox") return toProofRefusalError(reason, at);
+  const stated = statement === null ? null : buildProofText(statement);
   const detail = { reason, service_time: toIso(Date.now()), signed_text: stated?.ok ? stated.text : null };
-  return proofRefusal(reason, at, { detail });
+  return toProofRefusalError(reason, at, { detail });
 }

@@ -1,6 +1,6 @@
 // The entrance of public routes: they need no credential, and are charged to the client's address.
 import type { Entrance } from "../http/call.ts";
-import { clientAddress } from "../http/rate-limit.ts";
+import { readClientAddress } from "../http/rate-limit.ts";
 
 export const publicEntrance: Entrance = {
   presents: () => true,
@@ -11,6 +11,6 @@ export const publicEntrance: Entrance = {
     reads: () => ({}),
     offsetOf: () => null,
     admit: async () => ({ caller: null, platformId: null }),
-    parts: { clientAddress: clientAddress(context), userAgent: context.req.header("user-agent") ?? "" },
+    parts: { clientAddress: readClientAddress(context), userAgent: context.req.header("user-agent") ?? "" },
   }),
 };

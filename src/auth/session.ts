@@ -4,23 +4,23 @@
 import {
   findSessionOwner,
   guardSession,
-  ownerOfSession,
   type SessionOwner,
+  selectOwnerOfSession,
   touchSession,
 } from "../accounts/session-store.ts";
 import { isSessionToken, looksLikeSessionToken, SESSION_CHALLENGE } from "../accounts/tokens.ts";
 import type { PersonCaller } from "../call.ts";
-import { sha256Hex } from "../core/encoding.ts";
+import { computeSha256Hex } from "../core/encoding.ts";
 import { ServiceError } from "../core/errors.ts";
 import { CONFIRMATION_MINUTES, HOUR_MS, MINUTE_MS, SESSION_IDLE_HOURS, SESSION_USE_MINUTES } from "../core/limits.ts";
 import { requireProduction } from "../core/production.ts";
 import { type Environment, isEnvironment } from "../core/vocabulary.ts";
-import { volumeRefusal } from "../core/volume.ts";
+import { findVolumeRefusal } from "../core/volume.ts";
 import { commit } from "../db/batch.ts";
 import type { Tenant } from "../db/tenant.ts";
 import type { Credential, Entrance } from "../http/call.ts";
 import type { Incoming } from "../http/incoming.ts";
-import { clientAddress } from "../http/rate-limit.ts";
+import { readClientAddress } from "../http/rate-limit.ts";
 import { readBearer } from "./bearer.ts";
 
 export const sessionEntrance: Entrance = {
@@ -50,12 +50,12 @@ function readPresentedToken({ context: { req }, url, deps }: Incoming): string |
 
 export async function checkSession(incoming: Incoming): Promise<Credential> {
   const token = readPresentedToken(incoming);
-  if (token === null) throw new ServiceError("invalid_credentials", { message: missingSessionMessage(incoming) });
+  if (token === null) throw new ServiceError("invalid_credentials", { message: describeMissingSession(incoming) });
   if (!isSessionToken(token))
     throw new ServiceError("invalid_credentials", { message: "This is not a session token." });
-  const tokenHash = await sha256Hex(token);
+  const tokenHash = await computeSha256Hex(token);
   const environment = readEnvironment(incoming);
-  const tenant: Tenant = { environment, platformId: ownerOfSession(tokenHash) };
+  const tenant: Tenant = { environment, platformId: selectOwnerOfSession(tokenHash) };
   return {
     quota: {
       of: "account",
@@ -68,11 +68,16 @@ export async function checkSession(incoming: Incoming): Promise<Credential> {
     admit: async ({ owner }: FoundSession) => {
       const caller = admitSession(owner, environment, incoming);
       const { clock, config } = incoming.deps;
-      const usedUp = volumeRefusal(owner?.volumeMarks ?? null, environment, config.volume[environment], clock.now());
+      const usedUp = findVolumeRefusal(
+        owner?.volumeMarks ?? null,
+        environment,
+        config.volume[environment],
+        clock.now(),
+      );
       return { caller, platformId: caller.platformId, usedUp };
     },
     guards: (db) => [guardSession(db, tokenHash, incoming.deps.clock.now())],
-    parts: { environment, tenant, session: { tokenHash }, clientAddress: clientAddress(incoming.context) },
+    parts: { environment, tenant, session: { tokenHash }, clientAddress: readClientAddress(incoming.context) },
   };
 }
 
@@ -119,7 +124,7 @@ function admitSession(owner: SessionOwner | null, environment: Environment, inco
   return caller;
 }
 
-function missingSessionMessage({ context: { req }, route }: Incoming): string {
+function describeMissingSession({ context: { req }, route }: Incoming): string {
   if (COOKIE.test(req.header("cookie") ?? "")) {
     return "A session cookie is accepted only without Authorization, and for changes only from the service's own origin.";
   }

@@ -17,7 +17,7 @@ export const verifierEntrance: Entrance = {
   challenge: () => 'Bearer realm="verifiers"',
   check: async (incoming) => {
     const presented = readCredential(readPresentedJws(incoming) ?? "");
-    if (presented === null) throw credentialRefusal("no claims");
+    if (presented === null) throw toCredentialError("no claims");
     const { verifierId, jti, endsAt } = presented;
     const actor: Actor = { type: "verifier", id: verifierId };
     const { issuer: audience } = incoming.deps.config;
@@ -30,10 +30,10 @@ export const verifierEntrance: Entrance = {
       offsetOf: () => null,
       admit: async (found: never) => {
         const { verifier, used }: VerifierFacts = found;
-        if (!verifier) throw credentialRefusal("no such Verifier");
+        if (!verifier) throw toCredentialError("no such Verifier");
         const checked = await verifyCredential(presented, verifier, { audience, now: systemClock.now() });
-        if (!checked.ok) throw credentialRefusal(checked.reason);
-        if (used) throw credentialRefusal("revocation: it was used before");
+        if (!checked.ok) throw toCredentialError(checked.reason);
+        if (used) throw toCredentialError("revocation: it was used before");
         const { attestationId } = checked;
         admitted = verifier;
         return { caller: { actor, attestationId, jti, endsAt }, platformId: null };
@@ -50,7 +50,7 @@ function readPresentedJws({ context: { req } }: Incoming): string | undefined {
   return presented !== undefined && /^[\w-]+\.[\w-]*\.[\w-]*$/.test(presented) ? presented : undefined;
 }
 
-const credentialRefusal = (reason: string): ServiceError =>
+const toCredentialError = (reason: string): ServiceError =>
   new ServiceError("invalid_credentials", { message: NO_CREDENTIAL, reason });
 
 const NO_CREDENTIAL = "This is not a valid revocation credential of a Verifier.";

@@ -14,7 +14,7 @@ type Log = { readonly data: Hash; readonly topics: readonly Hash[] };
 type Contracts = Pick<Network, "settlement_contract" | "authority" | "earlier_editions">;
 
 /** The authorities of the network's editions, in lower case. */
-export const authoritiesOf = ({ authority, earlier_editions }: Pick<Network, "authority" | "earlier_editions">) => [
+export const listAuthorities = ({ authority, earlier_editions }: Pick<Network, "authority" | "earlier_editions">) => [
   ...new Set([authority, ...earlier_editions.map((edition) => edition.authority)].map((one) => one.toLowerCase())),
 ];
 
@@ -86,9 +86,9 @@ function decodeLog({ data, topics }: { readonly data: Hash; readonly topics: [Ha
 // ---- Scheduled calls -----------------------------------------------------------------------------------------------------
 
 /** Returns the instant, in epoch milliseconds, from which the authority no longer executes the call. */
-export const expiryOf = (readyAt: number): number => readyAt + EXPIRY_SECONDS * SECOND_MS;
+export const computeCallExpiry = (readyAt: number): number => readyAt + EXPIRY_SECONDS * SECOND_MS;
 /** Returns the instant before which expired calls became ready. */
-export const oldestUnexpiredAt = (now: number): number => now - EXPIRY_SECONDS * SECOND_MS;
+export const computeOldestUnexpired = (now: number): number => now - EXPIRY_SECONDS * SECOND_MS;
 
 /** A scheduled call. `nonce`: how often the authority has scheduled it. */
 type ScheduledCall = { readonly operationId: string; readonly nonce: number };
@@ -105,7 +105,7 @@ export const encodeCancellation = ({ caller, target, data }: WaitingCall): strin
 
 /** True if the guardian can cancel the call: every call of the contract, and of the authority's own calls only grants of roles (CHN-7). */
 export const isCancellableByGuardian = (network: Contracts, { target, data }: WaitingCall): boolean =>
-  !authoritiesOf(network).includes(target) || nameOfCall(data) === "grantRole";
+  !listAuthorities(network).includes(target) || decodeCallName(data) === "grantRole";
 
 const ABI = [...settlementAbi, ...authorityAbi] as const;
 type Decoded = ReturnType<typeof decodeFunctionData<typeof ABI>>;
@@ -117,7 +117,7 @@ function decodeCall(data: string): Decoded | undefined {
     return undefined;
   }
 }
-const nameOfCall = (data: string): string | undefined => decodeCall(data)?.functionName;
+const decodeCallName = (data: string): string | undefined => decodeCall(data)?.functionName;
 
 /** Names a provider, by its DID if the service knows it. */
 export type NameProvider = (providerDidHash: Hash) => string;

@@ -18,7 +18,7 @@ export const EXPIRY_SECONDS = 7 * 86_400;
 /** A call that waits in the authority. `target`: a contract of an edition, or the authority itself. */
 export type WaitingCall = { readonly caller: string; readonly target: string; readonly data: string };
 
-export function operationIdOf({ caller, target, data }: WaitingCall): Hex {
+export function computeOperationId({ caller, target, data }: WaitingCall): Hex {
   const types = [{ type: "address" }, { type: "address" }, { type: "bytes" }] as const;
   return keccak256(encodeAbiParameters(types, [caller as Hex, target as Hex, data as Hex]));
 }
@@ -64,7 +64,7 @@ export async function planDelayed(
   { by, data, known }: DelayedCall,
 ): Promise<ChainResult<DelayedPlan>> {
   const [caller, target] = [by as Hex, on.settlement_contract as Hex];
-  const id = operationIdOf({ caller, target, data });
+  const id = computeOperationId({ caller, target, data });
   const view = (call: Hex) => ({ method: "eth_call", params: [{ to: on.authority, data: call }, "latest"] });
   const selector = data.slice(0, 10) as Hex;
   const answer = await rpc(on, "read", [

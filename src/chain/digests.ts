@@ -1,5 +1,5 @@
 // Digests readings of the chain, to compare them with each other and with stored readings (CHN-24, FAC-18).
-import { hashOfText } from "../protocol/keccak.ts";
+import { hashText } from "../protocol/keccak.ts";
 import type { EventAt, Settled } from "./gateway.ts";
 import { shortenHash } from "./hashes.ts";
 
@@ -11,7 +11,7 @@ type SettlementParts = Pick<Settled, "contract" | "settlementKey" | "providerDid
 
 export const digestSettlement = (one: SettlementParts): string =>
   shortenHash(
-    hashOfText(
+    hashText(
       [
         ...[one.contract, one.settlementKey, one.providerDidHash, one.consumerDidHash, one.token, one.payer],
         ...[one.operationalWallet, one.refundTo, one.gross, one.fee, one.escrow, one.operational],
@@ -22,7 +22,7 @@ export const digestSettlement = (one: SettlementParts): string =>
 /** Digests events in order, and the last block read. Leaves out the senders, because not every node states them. */
 export const digestEvents = (events: readonly EventAt[], lastHash: string): string =>
   shortenHash(
-    hashOfText(
+    hashText(
       JSON.stringify([events, lastHash], (name, value: unknown) => {
         if (name === "sentBy") return undefined;
         return typeof value === "bigint" ? `${value}` : value;

@@ -4,7 +4,7 @@
 import { decodeEventLog } from "viem/utils";
 import * as z from "zod";
 import { settlementAbi } from "./abi.ts";
-import { authoritiesOf, decodeAuthorityEvent } from "./acts.ts";
+import { decodeAuthorityEvent, listAuthorities } from "./acts.ts";
 import { indexEvents } from "./event-topics.ts";
 import type { ContractEvent } from "./gateway.ts";
 import type { Network } from "./networks.ts";
@@ -33,7 +33,7 @@ export function decodeEvents(logs: readonly Log[], network: Network): ContractEv
   const first = Number(logs[0]?.logIndex ?? 0);
   return logs.flatMap((log, at) => {
     const place = { logIndex: Number(log.logIndex) - first, contract: log.address.toLowerCase() };
-    if (authoritiesOf(network).includes(place.contract)) {
+    if (listAuthorities(network).includes(place.contract)) {
       const told = decodeAuthorityEvent(log);
       return told ? [{ ...told, ...place } as ContractEvent] : [];
     }
@@ -46,13 +46,13 @@ export function decodeEvents(logs: readonly Log[], network: Network): ContractEv
 }
 
 /** Returns the addresses of the present edition and the earlier ones, in lower case. */
-export const editionsOf = ({ settlement_contract, earlier_editions }: Network): string[] =>
+export const listEditionContracts = ({ settlement_contract, earlier_editions }: Network): string[] =>
   [settlement_contract, ...earlier_editions.map((edition) => edition.settlement_contract)].map((one) =>
     one.toLowerCase(),
   );
 
 const decodeOwnLog = (log: Log, network: Network) =>
-  editionsOf(network).includes(log.address.toLowerCase()) ? decodeLog(log) : undefined;
+  listEditionContracts(network).includes(log.address.toLowerCase()) ? decodeLog(log) : undefined;
 
 type Decoded = NonNullable<ReturnType<typeof decodeLog>>;
 

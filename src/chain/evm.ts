@@ -109,7 +109,7 @@ async function planSplit(rpc: Rpc, network: Network, wanted: WantedSplit): Promi
   if (onChain.operationalWallet !== wallet && isVaultCode(network, code)) {
     return planned({ state: "impossible", reason: "InvalidWallet" });
   }
-  const [did, token] = [asHex(providerDidHash), asHex(network.token)];
+  const [did, token] = [castToHex(providerDidHash), castToHex(network.token)];
   if (!onChain.registered) {
     if (wallet === undefined) return planned({ state: "impossible", reason: "UnknownProvider" });
     const args = [did, token, wallet, threshold] as const;
@@ -118,7 +118,7 @@ async function planSplit(rpc: Rpc, network: Network, wanted: WantedSplit): Promi
   }
   let scheduled: WalletChange | null = null;
   if (wallet !== undefined && onChain.operationalWallet !== wallet) {
-    const args = [did, token, asHex(onChain.operationalWallet ?? ""), wallet] as const;
+    const args = [did, token, castToHex(onChain.operationalWallet ?? ""), wallet] as const;
     const data = encodeFunctionData({ abi: settlementAbi, functionName: "setOperationalWallet", args });
     const by = await wanted.by();
     if (!by.ok) return by;
@@ -149,7 +149,7 @@ async function waitForReceipt(
   for (;;) {
     const answer = await rpc(network, "read", [{ method: "eth_getTransactionReceipt", params: [txHash] }]);
     if (!answer.ok) return answer;
-    const receipt = resultOf(answer.value[0]);
+    const receipt = pickResult(answer.value[0]);
     if (typeof receipt === "object" && receipt !== null && "status" in receipt) {
       return { ok: true, value: { state: Number(receipt.status) === 1 ? "included" : "reverted" } };
     }
@@ -174,9 +174,9 @@ async function readSettlement(
   ]);
   if (!answer.ok) return answer;
   const [receiptReply, headReply, heldReply] = answer.value;
-  if (resultOf(receiptReply) === null) return readUnmined(rpc, network, txHash);
-  const receipt = receiptSchema.safeParse(resultOf(receiptReply));
-  const head = quantity.safeParse(resultOf(headReply));
+  if (pickResult(receiptReply) === null) return readUnmined(rpc, network, txHash);
+  const receipt = receiptSchema.safeParse(pickResult(receiptReply));
+  const head = quantity.safeParse(pickResult(headReply));
   if (!receipt.success || !head.success) return toUnavailable(network.network, "bad_answer");
   // A receipt of another transaction is never believed (CHN-9).
   if (receipt.data.transactionHash.toLowerCase() !== txHash) return toUnavailable(network.network, "bad_answer");
@@ -207,7 +207,9 @@ async function readSettlement(
 async function readUnmined(rpc: Rpc, network: Network, txHash: Hex): Promise<ChainResult<SettlementReading>> {
   const answer = await rpc(network, "read", [{ method: "eth_getTransactionByHash", params: [txHash] }]);
   if (!answer.ok) return answer;
-  return toReading(resultOf(answer.value[0]) === null ? { state: "unknown" } : { state: "pending", confirmations: 0 });
+  return toReading(
+    pickResult(answer.value[0]) === null ? { state: "unknown" } : { state: "pending", confirmations: 0 },
+  );
 }
 
 async function readBlockTime(rpc: Rpc, network: Network, receipt: Receipt): Promise<ChainResult<number | null>> {
@@ -215,7 +217,7 @@ async function readBlockTime(rpc: Rpc, network: Network, receipt: Receipt): Prom
   if (inLog) return { ok: true, value: Number(inLog) * 1_000 };
   const answer = await rpc(network, "read", [{ method: "eth_getBlockByHash", params: [receipt.blockHash, false] }]);
   if (!answer.ok) return answer;
-  const block = blockSchema.nullable().safeParse(resultOf(answer.value[0]));
+  const block = blockSchema.nullable().safeParse(pickResult(answer.value[0]));
   if (!block.success) return toUnavailable(network.network, "bad_answer");
   return { ok: true, value: block.data === null ? null : Number(block.data.timestamp) * 1_000 };
 }
@@ -237,7 +239,7 @@ async function readSplit(
   wallet?: Hex,
 ): Promise<ChainResult<{ onChain: ProviderOnChain; code: Hex }>> {
   const to = network.settlement_contract;
-  const [did, token] = [asHex(providerDidHash), asHex(network.token)];
+  const [did, token] = [castToHex(providerDidHash), castToHex(network.token)];
   const view = (data: Hex) => ({ method: "eth_call", params: [{ to, data }, "latest"] });
   const answer = await rpc(network, "read", [
     view(encodeFunctionData({ abi: settlementAbi, functionName: "splitOf", args: [did, token] })),
@@ -246,7 +248,7 @@ async function readSplit(
     ...(wallet === undefined ? [] : [encodeCodeCall(wallet)]),
   ]);
   if (!answer.ok) return answer;
-  const [split, vault, balance, code = "0x"] = answer.value.map((reply) => asHex(String(resultOf(reply))));
+  const [split, vault, balance, code = "0x"] = answer.value.map((reply) => castToHex(String(pickResult(reply))));
   if (split === undefined || vault === undefined || balance === undefined || !/^0x[0-9a-f]*$/i.test(code))
     return toUnavailable(network.network, "bad_answer");
   try {
@@ -275,11 +277,11 @@ function toReading(value: SettlementReading): ChainResult<SettlementReading> {
   return { ok: true, value };
 }
 
-function resultOf(reply: RpcReply | undefined): unknown {
+function pickResult(reply: RpcReply | undefined): unknown {
   return reply?.ok === true ? reply.result : undefined;
 }
 
 // The gateway takes plain strings; the ABI coder checks their form and length.
-function asHex(text: string): Hex {
+function castToHex(text: string): Hex {
   return text as Hex;
 }

@@ -7,23 +7,23 @@ export type FeeBounds = Pick<Network, "max_fee_gwei" | "max_tip_gwei">;
 
 const WEI_PER_GWEI = 1_000_000_000;
 const toWei = (gwei: number): bigint => BigInt(Math.round(gwei * WEI_PER_GWEI));
-const smallerOf = (a: bigint, b: bigint): bigint => (a < b ? a : b);
-const largerOf = (a: bigint, b: bigint): bigint => (a > b ? a : b);
+const pickSmaller = (a: bigint, b: bigint): bigint => (a < b ? a : b);
+const pickLarger = (a: bigint, b: bigint): bigint => (a > b ? a : b);
 
 /** Twice the base fee outlasts six full blocks in a row. Null if base fee and tip exceed the bound: later nonces would have to wait too. */
 export function computeFees(baseFee: bigint, suggestedTip: bigint, bounds: FeeBounds): Fees | null {
   const bound = toWei(bounds.max_fee_gwei);
-  const tip = smallerOf(smallerOf(suggestedTip, toWei(bounds.max_tip_gwei)), bound);
+  const tip = pickSmaller(pickSmaller(suggestedTip, toWei(bounds.max_tip_gwei)), bound);
   return baseFee + tip > bound
     ? null
-    : { maxFeePerGas: smallerOf(baseFee * 2n + tip, bound), maxPriorityFeePerGas: tip };
+    : { maxFeePerGas: pickSmaller(baseFee * 2n + tip, bound), maxPriorityFeePerGas: tip };
 }
 
 /** Returns null if the bound forbids a fee that is an eighth higher. */
 export function computeReplacementFees(waiting: Fees, present: Fees, bounds: FeeBounds): Fees | null {
   const raised = (fee: bigint): bigint => fee + fee / 8n + 1n;
-  const maxFeePerGas = largerOf(raised(waiting.maxFeePerGas), present.maxFeePerGas);
-  const maxPriorityFeePerGas = largerOf(raised(waiting.maxPriorityFeePerGas), present.maxPriorityFeePerGas);
+  const maxFeePerGas = pickLarger(raised(waiting.maxFeePerGas), present.maxFeePerGas);
+  const maxPriorityFeePerGas = pickLarger(raised(waiting.maxPriorityFeePerGas), present.maxPriorityFeePerGas);
   if (maxFeePerGas > toWei(bounds.max_fee_gwei)) return null;
-  return { maxFeePerGas, maxPriorityFeePerGas: smallerOf(maxPriorityFeePerGas, maxFeePerGas) };
+  return { maxFeePerGas, maxPriorityFeePerGas: pickSmaller(maxPriorityFeePerGas, maxFeePerGas) };
 }

@@ -1,27 +1,27 @@
 // Converts DIDs and intent ids to their on-chain form, keccak256 of their text (CHN-8). Pure, and the only place that converts them.
 import { hexToBytes } from "viem/utils";
 import { encodeBase64Url } from "../core/encoding.ts";
-import { hashOfText, toChecksumAddress } from "../protocol/keccak.ts";
-import { intentHashOf } from "../protocol/payment.ts";
+import { hashText, toChecksumAddress } from "../protocol/keccak.ts";
+import { computeIntentHash } from "../protocol/payment.ts";
 
 export type Hash = `0x${string}`;
 
 export function hashDid(did: string): Hash {
-  return hashOfText(did);
+  return hashText(did);
 }
 
 /** Returns the hash that names an intent on-chain: keccak256 of its id, or a hash that also commits to the one address that may pay it (PAY-25). */
-export const hashIntent = (intentId: string, payer: string | null = null): Hash => intentHashOf(intentId, payer);
+export const hashIntent = (intentId: string, payer: string | null = null): Hash => computeIntentHash(intentId, payer);
 
 /** True if the id's hash commits to no payer. An intent without a payer draws new ids until this is true. */
-export const namesNoPayer = (intentId: string): boolean => /^0x[0-7]/.test(hashOfText(intentId));
+export const namesNoPayer = (intentId: string): boolean => /^0x[0-7]/.test(hashText(intentId));
 
 /** The first 128 bits of a hash, to find a row; the whole hash is compared afterwards. */
 export const shortenHash = (hash: Hash): string => encodeBase64Url(hexToBytes(hash).slice(0, 16));
 
 /** Hashes the terms by which a payment that names no intent is matched to one: network, parties and amount in base units. Rows store this hash. */
 export const hashTerms = (network: string, providerDidHash: Hash, consumerDidHash: Hash, units: bigint): string =>
-  shortenHash(hashOfText(`${network} ${providerDidHash} ${consumerDidHash} ${units}`));
+  shortenHash(hashText(`${network} ${providerDidHash} ${consumerDidHash} ${units}`));
 
 /** A hash as indexed columns store it, in two thirds of its hex length. */
 export const encodeStoredHash = (hash: Hash): string => encodeBase64Url(hexToBytes(hash));

@@ -3,7 +3,7 @@
 import { FOLLOWER_LOST_SECONDS, SECOND_MS } from "../core/limits.ts";
 import { formatAmount, parseAmount } from "../core/money.ts";
 import type { EditionFacts, NetworkFacts, NodeFacts, RoleFacts, TokenFacts } from "./network-facts.ts";
-import { formatTokenUnits, gasThresholdOf, type Network } from "./networks.ts";
+import { computeGasThreshold, formatTokenUnits, type Network } from "./networks.ts";
 import { SIGNER_ROLES, SIGNERS } from "./roles.ts";
 import { ATTEMPT_TIMEOUT_MS } from "./rpc.ts";
 
@@ -94,7 +94,7 @@ const findClosedFunctions = ({ role, closed }: RoleFacts, prefix: string): strin
 const formatPlace = (prefix: string): string => (prefix === "" ? "" : ` at ${prefix}authority`);
 
 function findAccountFaults(network: Network, { accounts }: NetworkFacts): string[] {
-  const least = gasThresholdOf(network);
+  const least = computeGasThreshold(network);
   return SIGNERS.flatMap((signer) => {
     const { address, wei } = accounts[signer];
     if (address === null) return [`the ${signer}'s secret is not a key`];

@@ -2,11 +2,11 @@
 // after the block that was read last, every log is in the receipt of its transaction, and every block of the range has one hash.
 import { encodeFunctionData } from "viem/utils";
 import * as z from "zod";
-import { hashOfText } from "../protocol/keccak.ts";
+import { hashText } from "../protocol/keccak.ts";
 import { settlementAbi } from "./abi.ts";
-import { authoritiesOf } from "./acts.ts";
+import { listAuthorities } from "./acts.ts";
 import { digestEvents } from "./digests.ts";
-import { decodeEvents, editionsOf, logSchema, quantity, type Receipt, receiptSchema } from "./events.ts";
+import { decodeEvents, listEditionContracts, logSchema, quantity, type Receipt, receiptSchema } from "./events.ts";
 import type { BlockRef, ChainResult, ContractEvent, EventAt, EventsAfter, EventsReading } from "./gateway.ts";
 import type { Network } from "./networks.ts";
 import { type Rpc, type RpcCall, toUnavailable } from "./rpc.ts";
@@ -66,15 +66,15 @@ export const filterEventsUpTo = (events: readonly EventAt[], { number }: Pick<Bl
   events.filter(({ blockNumber }) => blockNumber <= number);
 
 async function readEventsFrom(rpc: Rpc, network: Network, after: EventsAfter): Promise<ChainResult<EventsReading>> {
-  const seenCalls = after.seen === undefined ? [] : [blockCall(after.seen)];
+  const seenCalls = after.seen === undefined ? [] : [buildBlockCall(after.seen)];
   const ends = await ask(rpc, network, [
-    ...[blockCall("latest"), blockCall(after.number), encodePausedCall(network)],
+    ...[buildBlockCall("latest"), buildBlockCall(after.number), encodePausedCall(network)],
     ...seenCalls,
   ]);
   if (!ends.ok) return ends;
   const [newest, before, flag, seen] = ends.value;
   const [latest, last] = [newest, before].map((result) => blockSchema.nullable().safeParse(result));
-  const paused = flagOf(flag);
+  const paused = decodeFlag(flag);
   const seenBlock = blockSchema.safeParse(seen);
   const seenHash = seenBlock.success ? toBlockRef(seenBlock.data).hash : null;
   const nothing = { seenHash, second: null, paused } as const;
@@ -110,7 +110,7 @@ const encodePausedCall = ({ settlement_contract: to }: Network): RpcCall => ({
   optional: true,
 });
 
-function flagOf(result: unknown): boolean | null {
+function decodeFlag(result: unknown): boolean | null {
   const word = flagSchema.safeParse(result);
   return word.success ? BigInt(word.data) === 1n : null;
 }
@@ -124,7 +124,7 @@ async function readSettled(
   const number = Math.min(end.number, head.number - network.required_confirmations + 1);
   if (number <= after) return { ok: true, value: null };
   if (number === end.number) return { ok: true, value: end };
-  const answer = await ask(rpc, network, [blockCall(number)]);
+  const answer = await ask(rpc, network, [buildBlockCall(number)]);
   if (!answer.ok) return answer;
   const block = blockSchema.safeParse(answer.value[0]);
   return block.success && Number(block.data.number) === number
@@ -138,9 +138,9 @@ type Range = { readonly end: BlockRef; readonly logs: readonly RangeLog[] };
 
 /** If a node refuses so many blocks or logs, or they have too many transactions, reads the first half instead, down to one block. */
 async function readRange(rpc: Rpc, network: Network, from: number, to: number): Promise<ChainResult<Range>> {
-  const address = [...editionsOf(network), ...authoritiesOf(network)];
+  const address = [...listEditionContracts(network), ...listAuthorities(network)];
   const filter = { address, fromBlock: toQuantity(from), toBlock: toQuantity(to) };
-  const answer = await ask(rpc, network, [{ method: "eth_getLogs", params: [filter] }, blockCall(to)]);
+  const answer = await ask(rpc, network, [{ method: "eth_getLogs", params: [filter] }, buildBlockCall(to)]);
   if (!answer.ok) {
     if (to === from || answer.error.reason === "unreachable") return answer;
     return readRange(rpc, network, from, Math.floor((from + to) / 2));
@@ -227,7 +227,7 @@ function parseReceipt(result: unknown, network: Network, hash: string, logs: rea
   };
 }
 
-const SETTLED = hashOfText("Settled(bytes32,bytes32,bytes32,address,address,uint256,uint256,uint256,uint256)");
+const SETTLED = hashText("Settled(bytes32,bytes32,bytes32,address,address,uint256,uint256,uint256,uint256)");
 const encodeReceiptCall = (hash: string): RpcCall => ({ method: "eth_getTransactionReceipt", params: [hash] });
 
 /** True if the receipt is of this transaction and has each of the logs, in the same block. */
@@ -278,7 +278,7 @@ export async function readBlocks(
   network: Network,
   numbers: readonly number[],
 ): Promise<ChainResult<string[]>> {
-  const answer = await askForResults(rpc, network, numbers.map(blockCall));
+  const answer = await askForResults(rpc, network, numbers.map(buildBlockCall));
   if (!answer.ok) return answer;
   const hashes: string[] = [];
   for (const [at, result] of answer.value.entries()) {
@@ -333,7 +333,7 @@ async function askForResults(rpc: Rpc, network: Network, calls: readonly RpcCall
 
 export const toQuantity = (number: number): string => `0x${number.toString(16)}`;
 
-export const blockCall = (at: number | "latest"): RpcCall => ({
+export const buildBlockCall = (at: number | "latest"): RpcCall => ({
   method: "eth_getBlockByNumber",
   params: [at === "latest" ? at : toQuantity(at), false],
 });

@@ -4,7 +4,7 @@ import { decodeFunctionResult, encodeFunctionData, toFunctionSelector } from "vi
 import { runConcurrently } from "../core/parallel.ts";
 import { authorityAbi, settlementAbi, tokenAbi } from "./abi.ts";
 import type { BlockRef, ChainUnavailable } from "./gateway.ts";
-import { blockCall, blockSchema, toBlockRef } from "./logs.ts";
+import { blockSchema, buildBlockCall, toBlockRef } from "./logs.ts";
 import type { Network } from "./networks.ts";
 import { nameRefusal } from "./refusals.ts";
 import { SIGNER_ROLE_NAMES, SIGNER_ROLES, SIGNERS, type SignerName, type SignerRole } from "./roles.ts";
@@ -88,7 +88,7 @@ export async function readNetworkFacts(
 type FirstNode = Omit<NetworkFacts, "fallback">;
 
 async function askNode(ask: AskNode, network: Network, signers: SignerAddresses): Promise<FirstNode> {
-  const batch = newBatch();
+  const batch = createCallBatch();
   const node = askHead(batch, network);
   const token = askToken(batch, network.token);
   const editions = [network, ...network.earlier_editions].map((edition) =>
@@ -111,7 +111,7 @@ async function askNode(ask: AskNode, network: Network, signers: SignerAddresses)
 }
 
 async function askSecond(ask: AskNode, network: Network, url: string): Promise<NodeFacts> {
-  const batch = newBatch();
+  const batch = createCallBatch();
   const node = askHead(batch, network);
   const answer = await ask(url, batch.calls);
   return answer.ok ? node(answer.replies) : toSilentNode(answer.reason);
@@ -143,7 +143,7 @@ type Batch = {
   readonly add: <T>(call: RpcCall, read: (result: unknown) => T | null) => Reader<T | null>;
 };
 
-function newBatch(): Batch {
+function createCallBatch(): Batch {
   const calls: RpcCall[] = [];
   return {
     calls,
@@ -159,7 +159,7 @@ function newBatch(): Batch {
 
 function askHead(batch: Batch, { chain_id }: Network): Reader<NodeFacts> {
   const chain = batch.add({ method: "eth_chainId", params: [] }, parseSmallQuantity);
-  const latest = batch.add(blockCall("latest"), (result) => {
+  const latest = batch.add(buildBlockCall("latest"), (result) => {
     const block = blockSchema.safeParse(result);
     return block.success ? toBlockRef(block.data) : null;
   });
@@ -199,9 +199,9 @@ function askEdition(
   const feeBps = ask(call({ abi: settlementAbi, functionName: "feeBps" }), parseSmallWord);
   const feeRecipient = ask(call({ abi: settlementAbi, functionName: "feeRecipient" }), parseAddress);
   const paused = ask(call({ abi: settlementAbi, functionName: "paused" }), parseFlag);
-  const base = ask(call({ abi: settlementAbi, functionName: "baseOf", args: [hexOf(token)] }), parseWord);
+  const base = ask(call({ abi: settlementAbi, functionName: "baseOf", args: [toLowerHex(token)] }), parseWord);
   const named = ask(call({ abi: settlementAbi, functionName: "authority" }), parseAddress);
-  const adminArgs = [hexOf(settlement_contract)] as const;
+  const adminArgs = [toLowerHex(settlement_contract)] as const;
   const adminDelay = batch.add(
     encodeView(authority, call({ abi: authorityAbi, functionName: "getTargetAdminDelay", args: adminArgs })),
     parseSmallWord,
@@ -229,19 +229,19 @@ function askRole(
   signers: SignerAddresses,
 ): Reader<RoleFacts> {
   const { id, functions, holder } = SIGNER_ROLES[role];
-  const [address, target] = [signers[holder], hexOf(settlement_contract)];
+  const [address, target] = [signers[holder], toLowerHex(settlement_contract)];
   const ask = <T>(data: string, read: (result: unknown) => T | null) => batch.add(encodeView(authority, data), read);
   const grants = ask(
     encodeFunctionData({ abi: authorityAbi, functionName: "getRoleGrantDelay", args: [id] }),
     parseSmallWord,
   );
-  const account = hexOf(address ?? NOBODY);
+  const account = toLowerHex(address ?? NOBODY);
   const member = ask(
     encodeFunctionData({ abi: authorityAbi, functionName: "hasRole", args: [id, account] }),
     parseFlagAndSeconds,
   );
   const callable = functions.map((name) => {
-    const args = [account, target, selectorOf(name)] as const;
+    const args = [account, target, computeSelector(name)] as const;
     return ask(encodeFunctionData({ abi: authorityAbi, functionName: "canCall", args }), parseFlagAndSeconds);
   });
   return (replies) => {
@@ -284,7 +284,7 @@ const encodeView = (to: string, data: string): RpcCall => ({
 
 const NOBODY = `0x${"00".repeat(20)}`;
 
-function selectorOf(name: string) {
+function computeSelector(name: string) {
   const entry = settlementAbi.find((one) => one.type === "function" && one.name === name);
   if (entry?.type !== "function") throw new Error(`the contract has no function ${name}`);
   return toFunctionSelector(entry);
@@ -292,7 +292,7 @@ function selectorOf(name: string) {
 
 // ---- Answers -------------------------------------------------------------------------------------------------------------
 
-const hexOf = (text: string) => text.toLowerCase() as `0x${string}`;
+const toLowerHex = (text: string) => text.toLowerCase() as `0x${string}`;
 
 function parseWords(result: unknown, count: number): bigint[] | null {
   if (typeof result !== "string" || !new RegExp(`^0x[0-9a-fA-F]{${64 * count}}$`).test(result)) return null;
@@ -306,13 +306,13 @@ const toSafeNumber = (value: bigint | null): number | null =>
 
 const parseSmallWord = (result: unknown): number | null => toSafeNumber(parseWord(result));
 
-const flagOf = (value: bigint | undefined): boolean | null => (value === 0n ? false : value === 1n ? true : null);
+const toFlag = (value: bigint | undefined): boolean | null => (value === 0n ? false : value === 1n ? true : null);
 
-const parseFlag = (result: unknown): boolean | null => flagOf(parseWords(result, 1)?.[0]);
+const parseFlag = (result: unknown): boolean | null => toFlag(parseWords(result, 1)?.[0]);
 
 function parseFlagAndSeconds(result: unknown): readonly [boolean, number] | null {
   const [first, second = 0n] = parseWords(result, 2) ?? [];
-  const [flag, seconds] = [flagOf(first), toSafeNumber(second)];
+  const [flag, seconds] = [toFlag(first), toSafeNumber(second)];
   return flag === null || seconds === null ? null : [flag, seconds];
 }
 

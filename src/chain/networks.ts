@@ -128,7 +128,7 @@ const GWEI_PER_ETH = 1_000_000_000;
 const WEI_PER_GWEI = 1_000_000_000n;
 
 /** In wei. An account of the service that holds less is low on gas. */
-export const gasThresholdOf = ({ low_gas_eth }: Pick<Network, "low_gas_eth">): bigint =>
+export const computeGasThreshold = ({ low_gas_eth }: Pick<Network, "low_gas_eth">): bigint =>
   BigInt(Math.round(low_gas_eth * GWEI_PER_ETH)) * WEI_PER_GWEI;
 
 export const formatTokenUnits = ({ decimals }: Pick<Network, "decimals">, units: number | bigint): string =>

@@ -2,7 +2,7 @@
 import * as z from "zod";
 import { quantity } from "./events.ts";
 import type { BlockAt, ChainResult } from "./gateway.ts";
-import { blockCall, blockSchema, toBlockRef, toQuantity } from "./logs.ts";
+import { blockSchema, buildBlockCall, toBlockRef, toQuantity } from "./logs.ts";
 import type { Network } from "./networks.ts";
 import { type Rpc, toUnavailable } from "./rpc.ts";
 
@@ -13,7 +13,7 @@ export async function readNonces(
   accounts: readonly string[],
 ): Promise<ChainResult<readonly number[]>> {
   const answer = await rpc(network, "read", [
-    blockCall(at.number),
+    buildBlockCall(at.number),
     ...accounts.map((account) => ({ method: "eth_getTransactionCount", params: [account, toQuantity(at.number)] })),
   ]);
   if (!answer.ok) return answer;

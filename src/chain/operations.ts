@@ -118,13 +118,13 @@ export function recordOperation(
 ): Statement {
   const { state, txHash } = driven;
   const reason = driven.state === "done" ? null : driven.reason;
-  return putOperation(db, key, { wanted, status: state, reason, txHash, nextCheckAt: firstCheckAt(now) }, now);
+  return putOperation(db, key, { wanted, status: state, reason, txHash, nextCheckAt: computeFirstCheck(now) }, now);
 }
 
-export const firstCheckAt = (now: number): number => now + CHECKS_AFTER_MINUTES[0] * MINUTE_MS;
+export const computeFirstCheck = (now: number): number => now + CHECKS_AFTER_MINUTES[0] * MINUTE_MS;
 
 /** Returns the instant of the next recheck after `checks` rechecks; null if the operation's block is deep enough. */
-export function nextCheckAfter(checks: number, now: number): number | null {
+export function computeNextCheck(checks: number, now: number): number | null {
   const [last, next] = [CHECKS_AFTER_MINUTES[checks - 1], CHECKS_AFTER_MINUTES[checks]];
   return last === undefined || next === undefined ? null : now + (next - last) * MINUTE_MS;
 }

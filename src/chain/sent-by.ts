@@ -11,7 +11,7 @@ export const encodeTransactionCall = (hash: string): RpcCall => ({
 });
 
 /** Returns the chain id that `v` contains (EIP-155). */
-const chainIdFromV = (v: bigint): number | undefined => (v >= 35n ? Number((v - 35n) / 2n) : undefined);
+const decodeChainId = (v: bigint): number | undefined => (v >= 35n ? Number((v - 35n) / 2n) : undefined);
 
 type Answer = Parameters<typeof formatTransaction>[0];
 
@@ -20,7 +20,7 @@ export async function recoverSender(hash: string, answer: unknown): Promise<Sent
   try {
     const { r, s, v, yParity = Number((v + 1n) % 2n), input, nonce = 0, ...told } = formatTransaction(answer as Answer);
     // A legacy transaction states its chain only in its signature.
-    const chainId = told.type === "legacy" ? chainIdFromV(v) : told.chainId;
+    const chainId = told.type === "legacy" ? decodeChainId(v) : told.chainId;
     const unsigned = { ...told, chainId, nonce, data: input } as Parameters<typeof serializeTransaction>[0];
     const signed = serializeTransaction(unsigned, told.type === "legacy" ? { r, s, v } : { r, s, yParity });
     if (keccak256(signed) !== hash) return undefined;

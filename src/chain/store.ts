@@ -185,9 +185,9 @@ type Named = { readonly [K in keyof SettlementRef]: SQL };
 const isRefundOf = ({ network, settlementKey, contract }: Named): SQL =>
   sql`r.network = ${network} and r.settlement_key = ${settlementKey} and r.contract = ${contract}`;
 /** The sum of the refunds in time. `further`: a condition on their blocks. */
-const refundedSum = (settlement: Named, until: SQL, further: SQL = sql``): SQL =>
+const selectRefundedSum = (settlement: Named, until: SQL, further: SQL = sql``): SQL =>
   sql`(select coalesce(sum(r.amount), 0) from refunds r where ${isRefundOf(settlement)} and r.mined_at <= ${until} ${further})`;
-const newestRefund = (settlement: Named, until: SQL): SQL<string | null> =>
+const selectNewestRefund = (settlement: Named, until: SQL): SQL<string | null> =>
   sql<string | null>`(select r.tx_hash from refunds r where ${isRefundOf(settlement)} and r.mined_at <= ${until}
     order by r.mined_at desc, r.block_number desc limit 1)`;
 
@@ -204,12 +204,12 @@ const AMOUNT = sql`cast(chain_operations.wanted ->> 'amount' as integer)`;
 export const putAwaitedRefund = (db: Database, refund: AwaitedRefund, now: number): Statement => {
   const { network, contract, settlementKey, amount, until } = refund;
   const settlement = { network: sql`${network}`, settlementKey: sql`${settlementKey}`, contract: sql`${contract}` };
-  const isPaid = sql`${refundedSum(settlement, sql`${until}`)} >= ${amount}`;
+  const isPaid = sql`${selectRefundedSum(settlement, sql`${until}`)} >= ${amount}`;
   const set = {
     wanted: { contract, amount: String(amount), until: String(until) },
     status: sql<OperationStatus>`case when ${isPaid} then 'done' else 'waiting' end`,
     reason: null,
-    txHash: sql<string | null>`case when ${isPaid} then ${newestRefund(settlement, sql`${until}`)} end`,
+    txHash: sql<string | null>`case when ${isPaid} then ${selectNewestRefund(settlement, sql`${until}`)} end`,
     nextCheckAt: sql<number | null>`case when ${isPaid} then null else ${until} end`,
     updatedAt: now,
     checks: 0,
@@ -224,14 +224,14 @@ export const putAwaitedRefund = (db: Database, refund: AwaitedRefund, now: numbe
 export const endPaidRefunds = (db: Database, network: string, keys: readonly string[], now: number): Statement =>
   db
     .update(chainOperations)
-    .set({ status: "done", txHash: newestRefund(SETTLEMENT, UNTIL), nextCheckAt: null, updatedAt: now })
+    .set({ status: "done", txHash: selectNewestRefund(SETTLEMENT, UNTIL), nextCheckAt: null, updatedAt: now })
     .where(
       and(
         eq(chainOperations.network, network),
         eq(chainOperations.kind, "refund"),
         sql`${chainOperations.subject} in (select value from json_each(${JSON.stringify(keys)}))`,
         eq(chainOperations.status, "waiting"),
-        sql`${refundedSum(SETTLEMENT, UNTIL)} >= ${AMOUNT}`,
+        sql`${selectRefundedSum(SETTLEMENT, UNTIL)} >= ${AMOUNT}`,
       ),
     );
 
@@ -247,7 +247,7 @@ export const awaitRefundsAgain = (db: Database, network: string, behind: number,
         sql`${chainOperations.subject} in
           (select g.settlement_key from refunds g where g.network = ${network} and g.block_number > ${behind})`,
         eq(chainOperations.status, "done"),
-        sql`${refundedSum(SETTLEMENT, UNTIL, sql`and r.block_number <= ${behind}`)} < ${AMOUNT}`,
+        sql`${selectRefundedSum(SETTLEMENT, UNTIL, sql`and r.block_number <= ${behind}`)} < ${AMOUNT}`,
       ),
     );
 

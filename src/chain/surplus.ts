@@ -19,7 +19,7 @@ export type VaultState = {
   readonly balance: bigint;
 };
 
-export const surplusOf = ({ balance, reserve }: VaultState, threshold: bigint): bigint => {
+export const computeSurplus = ({ balance, reserve }: VaultState, threshold: bigint): bigint => {
   const surplus = balance - threshold - reserve;
   return surplus > 0n ? surplus : 0n;
 };
@@ -73,7 +73,7 @@ export function driveRelease(
     if (!read.ok) return read;
     const { value: onChain } = read;
     if (onChain.wallet === null) return { ok: true, value: { state: "impossible", reason: "UnknownProvider" } };
-    if (surplusOf(onChain, onChain.threshold) === 0n) return { ok: true, value: { state: "done", onChain } };
+    if (computeSurplus(onChain, onChain.threshold) === 0n) return { ok: true, value: { state: "done", onChain } };
     if (onChain.threshold < least) return { ok: true, value: { state: "impossible", reason: LOW_THRESHOLD } };
     return { ok: true, value: toCallPlan({ network: network.network, to, data }) };
   };

@@ -1,7 +1,7 @@
 // Tells which addresses are vaults (CHN-3, MKT-24). The address of a provider's own vault is computed, even before the vault exists; other vaults
 // are recognised by their code.
 import { getContractAddress } from "viem/utils";
-import { editionsOf } from "./events.ts";
+import { listEditionContracts } from "./events.ts";
 import type { ChainResult } from "./gateway.ts";
 import type { Hash } from "./hashes.ts";
 import type { Network } from "./networks.ts";
@@ -25,7 +25,7 @@ export function computeVaultAddress(contract: string, providerDidHash: Hash): st
 }
 
 export const isVaultCode = (network: Network, code: string): boolean =>
-  editionsOf(network).some((contract) => encodeClone(computeImplementation(contract)) === code.toLowerCase());
+  listEditionContracts(network).some((contract) => encodeClone(computeImplementation(contract)) === code.toLowerCase());
 
 export const encodeCodeCall = (address: string) => ({ method: "eth_getCode", params: [address, "latest"] });
 

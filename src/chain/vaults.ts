@@ -1,12 +1,12 @@
 // Reads vault balances at the end of a block, to compare them with the ledger (MKT-23).
 import { decodeFunctionResult, encodeFunctionData } from "viem/utils";
 import * as z from "zod";
-import { hashOfText } from "../protocol/keccak.ts";
+import { hashText } from "../protocol/keccak.ts";
 import { settlementAbi } from "./abi.ts";
 import { logSchema, quantity } from "./events.ts";
 import type { BlockAt, ChainResult, EditionVault, ReceivedQuery, VaultsReading } from "./gateway.ts";
 import type { Hash } from "./hashes.ts";
-import { blockCall, blockSchema, RANGE_MAX, toBlockRef, toQuantity } from "./logs.ts";
+import { blockSchema, buildBlockCall, RANGE_MAX, toBlockRef, toQuantity } from "./logs.ts";
 import type { Network } from "./networks.ts";
 import { type Rpc, type RpcCall, type RpcReply, toUnavailable } from "./rpc.ts";
 
@@ -38,7 +38,7 @@ export async function readVaults(
   vaults: readonly EditionVault[],
 ): Promise<ChainResult<VaultsReading>> {
   const answer = await rpc(network, "read", [
-    blockCall(at.number),
+    buildBlockCall(at.number),
     ...vaults.map(({ contract, providerDidHash }) =>
       encodeBalanceCall(network, providerDidHash, toQuantity(at.number), contract),
     ),
@@ -54,7 +54,7 @@ export async function readVaults(
   return { ok: true, value: { state: "read", time, balances } };
 }
 
-const TRANSFER_TOPIC = hashOfText("Transfer(address,address,uint256)");
+const TRANSFER_TOPIC = hashText("Transfer(address,address,uint256)");
 /** Searches at most this many ranges of `RANGE_MAX` blocks. */
 const RANGES_MAX = 10;
 const transfersSchema = z.array(logSchema.extend({ blockNumber: quantity }));

@@ -7,9 +7,9 @@ export type Clock = { readonly now: () => number; readonly ahead?: () => number 
 export const systemClock: Clock = { now: () => Date.now(), ahead: () => 0 };
 
 /** How many milliseconds a clock runs ahead of real time, in which blocks are dated. */
-export const aheadOf = (clock: Clock): number => clock.ahead?.() ?? clock.now() - systemClock.now();
+export const measureAhead = (clock: Clock): number => clock.ahead?.() ?? clock.now() - systemClock.now();
 
-export const realTimeOf = (clock: Clock): number => clock.now() - aheadOf(clock);
+export const toRealTime = (clock: Clock): number => clock.now() - measureAhead(clock);
 
 export const toIso = (ms: number): string => new Date(ms).toISOString();
 export const toIsoOrNull = (ms: number | null): string | null => (ms === null ? null : toIso(ms));

@@ -82,13 +82,13 @@ export function encodeHex(bytes: Uint8Array): string {
   return hex;
 }
 
-export async function sha256(bytes: Uint8Array | ArrayBuffer): Promise<Bytes> {
+export async function computeSha256(bytes: Uint8Array | ArrayBuffer): Promise<Bytes> {
   return new Uint8Array(await crypto.subtle.digest("SHA-256", bytes as Bytes | ArrayBuffer));
 }
 
 /** SHA-256 of a text's UTF-8, as lower-case hex. */
-export async function sha256Hex(text: string): Promise<string> {
-  return encodeHex(await sha256(encodeUtf8(text)));
+export async function computeSha256Hex(text: string): Promise<string> {
+  return encodeHex(await computeSha256(encodeUtf8(text)));
 }
 
 function decodeUnpadded(base64url: string): Bytes | undefined {

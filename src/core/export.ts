@@ -1,5 +1,5 @@
 // Reads all rows of a listing in a range of time, slice by slice (HTTP-37): at most 31 days.
-import { fieldError, validationError } from "./errors.ts";
+import { toFieldError, toValidationError } from "./errors.ts";
 import { DAY_MS, EXPORT_DAYS } from "./limits.ts";
 
 const EXPORT_MS = EXPORT_DAYS * DAY_MS;
@@ -21,12 +21,12 @@ export function toExportedRange({ from, to, cursor }: RequestedRange, now: numbe
   const faults = [
     ...(cursor === undefined
       ? []
-      : [fieldError("cursor", "invalid_value", "A CSV has no pages: leave the cursor out.")]),
+      : [toFieldError("cursor", "invalid_value", "A CSV has no pages: leave the cursor out.")]),
     ...(end - begin <= EXPORT_MS
       ? []
-      : [fieldError(name, "invalid_value", `A CSV covers at most ${EXPORT_DAYS} days.`)]),
+      : [toFieldError(name, "invalid_value", `A CSV covers at most ${EXPORT_DAYS} days.`)]),
   ];
-  if (faults.length > 0) throw validationError(faults);
+  if (faults.length > 0) throw toValidationError(faults);
   return { from: begin, to };
 }
 

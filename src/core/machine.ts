@@ -38,5 +38,5 @@ export function move<S extends string, T extends string>(machine: Machine<S, T>,
   throw new ServiceError(outcome.code, { detail: { status: from }, ...(message && { message }) });
 }
 
-export const statesMovedBy = <S extends string, T extends string>(machine: Machine<S, T>, trigger: T): S[] =>
+export const listStatesMovedBy = <S extends string, T extends string>(machine: Machine<S, T>, trigger: T): S[] =>
   machine.states.filter((state) => tryMove(machine, state, trigger).ok);

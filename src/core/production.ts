@@ -19,12 +19,12 @@ export const PRODUCTION: Readonly<Record<ProductionAction, Readonly<Record<Produ
 export type ProductionFacts = { readonly platformStatus: PlatformStatus; readonly promotedAt: number | null };
 
 /** A promotion is never reversed, so it alone identifies the last stage. */
-export function productionStage({ platformStatus, promotedAt }: ProductionFacts): ProductionStage {
+export function toProductionStage({ platformStatus, promotedAt }: ProductionFacts): ProductionStage {
   if (promotedAt !== null) return "promoted";
   return platformStatus === "ACCREDITED" ? "accredited" : "unaccredited";
 }
 
 export function requireProduction(action: ProductionAction, account: ProductionFacts): void {
-  const code = PRODUCTION[action][productionStage(account)];
+  const code = PRODUCTION[action][toProductionStage(account)];
   if (code !== null) throw new ServiceError(code);
 }

@@ -1,5 +1,5 @@
 // The roles of agents as one table, which validation, documents, escrow and markets read (AGT-2 to AGT-7, IDN-15). Pure.
-import { type EconomicRole, TIERS, type Tier, tierRank } from "./vocabulary.ts";
+import { type EconomicRole, rankTier, TIERS, type Tier } from "./vocabulary.ts";
 
 type Role = {
   readonly registrable: boolean;
@@ -29,11 +29,11 @@ export const REGISTRABLE_ROLES = Object.keys(ROLES).filter(isRegistrable);
 export const buys = (role: EconomicRole): boolean => ROLES[role].buys;
 /** Also whether the document has the escrow's pillar: a consumer's liability runs through its spending limits. */
 export const sells = (role: EconomicRole): boolean => ROLES[role].sells;
-export const lowestTier = (role: EconomicRole): Tier => ROLES[role].lowestTier;
-export const listTiers = (role: EconomicRole): readonly Tier[] => TIERS.slice(tierRank(lowestTier(role)));
+export const toLowestTier = (role: EconomicRole): Tier => ROLES[role].lowestTier;
+export const listTiers = (role: EconomicRole): readonly Tier[] => TIERS.slice(rankTier(toLowestTier(role)));
 
 /** The actions that a role's scope must include, and the actions that it must not include. */
-export function requiredActions(role: EconomicRole): {
+export function listRequiredActions(role: EconomicRole): {
   readonly must: readonly string[];
   readonly mustNot: readonly string[];
 } {

@@ -1,6 +1,6 @@
 // Seals secrets at rest under a configured list of keys: the newest key seals, older keys still open. A sealed text names its key, and opens only
 // for its owner.
-import { decodeBase64, sha256Hex } from "./encoding.ts";
+import { computeSha256Hex, decodeBase64 } from "./encoding.ts";
 import { memoizeBy } from "./memo.ts";
 import { seal, unseal } from "./seal.ts";
 import { splitList } from "./text.ts";
@@ -24,7 +24,7 @@ export function openSealing<Name extends string>(name: Name) {
   const keysOf = memoizeBy((env: Listed<Name>) =>
     Promise.all(
       bytesOf(env).map(async ({ text, bytes }): Promise<SealKey> => {
-        const keyName = (await sha256Hex(text)).slice(0, NAME_CHARS);
+        const keyName = (await computeSha256Hex(text)).slice(0, NAME_CHARS);
         const key = await crypto.subtle.importKey("raw", bytes, "AES-GCM", false, ["encrypt", "decrypt"]);
         return { name: keyName, key };
       }),

@@ -27,7 +27,7 @@ export const foldName = (name: string): string =>
     .trim();
 
 /** Whether two names or two addresses differ only in notation. */
-export const sameText = (one: string, other: string): boolean => foldName(one) === foldName(other);
+export const isSameText = (one: string, other: string): boolean => foldName(one) === foldName(other);
 
 const toCaseless = (text: string): string => text.toLowerCase().toUpperCase().toLowerCase();
 
@@ -42,24 +42,24 @@ const INVISIBLE = /[\p{Default_Ignorable_Code_Point}\u2800\ufff9-\ufffb\u{13430}
 const VISIBLE = /[\p{L}\p{N}\p{P}\p{S}]/u;
 
 /** A character's fault as a sentence; null for a good name. An invisible character would let one name pass for another. */
-export function nameCharacterFault(name: string): string | null {
+export function findNameCharacterFault(name: string): string | null {
   if (CONTROL.test(name)) return "Must not contain control characters.";
   if (BIDI_CONTROL.test(name)) return "Must not contain characters that change the direction of writing.";
   return INVISIBLE.test(removeNeededJoiners(name)) ? "Must not contain invisible characters." : null;
 }
 
-export const nameFault = (name: string): string | null =>
-  nameCharacterFault(name) ?? (VISIBLE.test(name) ? null : "Must contain a visible character.");
+export const findNameFault = (name: string): string | null =>
+  findNameCharacterFault(name) ?? (VISIBLE.test(name) ? null : "Must contain a visible character.");
 
 /** The fault of a text of several lines as a sentence; null for a good text. */
-export function textFault(text: string): string | null {
+export function findTextFault(text: string): string | null {
   if (CONTROL_IN_LINES.test(text)) return "Must not contain control characters.";
   if (BIDI_CONTROL.test(text)) return "Must not contain characters that change the direction of writing.";
   return null;
 }
 
 /** Whether the parser finds the host as it is written, ignoring case. Otherwise a client that resolves the written text would reach another host. */
-export function hostIsAsWritten(url: string): boolean {
+export function isHostAsWritten(url: string): boolean {
   const [, host = ""] = /^https?:\/\/([^/?#]*?)(?::\d*)?(?:[/?#]|$)/i.exec(url) ?? [];
   return isAscii(host) && host.toLowerCase() === new URL(url).hostname;
 }

@@ -1,5 +1,5 @@
 // A file as it was uploaded: its name, its bytes and their digest.
-import { type Bytes, encodeHex, sha256 } from "./encoding.ts";
+import { type Bytes, computeSha256, encodeHex } from "./encoding.ts";
 
 export type UploadedFile = {
   /** As it was sent, not validated. */
@@ -12,7 +12,7 @@ export type UploadedFile = {
 export const toUploadedFile = async (fileName: string, bytes: Bytes): Promise<UploadedFile> => ({
   fileName,
   bytes,
-  sha256: encodeHex(await sha256(bytes)),
+  sha256: encodeHex(await computeSha256(bytes)),
 });
 
 export const isUploadedFile = (value: unknown): value is UploadedFile =>

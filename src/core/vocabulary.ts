@@ -20,7 +20,7 @@ export const OTHER_ENVIRONMENT: Readonly<Record<Environment, Environment>> = {
 export const TIERS = ["TIER_1", "TIER_2", "TIER_3"] as const;
 export type Tier = (typeof TIERS)[number];
 export const isTier = (value: unknown): value is Tier => TIERS.some((tier) => tier === value);
-export const tierRank = (tier: Tier): number => TIERS.indexOf(tier);
+export const rankTier = (tier: Tier): number => TIERS.indexOf(tier);
 
 export const ECONOMIC_ROLES = ["CONSUMER", "PROVIDER", "ENTERPRISE"] as const;
 export type EconomicRole = (typeof ECONOMIC_ROLES)[number];

@@ -14,7 +14,7 @@ export type VolumeMark = { readonly quota: VolumeQuota; readonly until: number }
 export type VolumeMarks = { readonly [E in Environment]?: VolumeMark };
 
 export const toVolumeDay = (now: number): number => Math.floor(now / DAY_MS);
-export const endOfVolumeDay = (now: number): number => (toVolumeDay(now) + 1) * DAY_MS;
+export const computeVolumeDayEnd = (now: number): number => (toVolumeDay(now) + 1) * DAY_MS;
 
 export function findVolumeMark(marks: VolumeMarks | null, environment: Environment, now: number): VolumeMark | null {
   const mark = marks?.[environment];
@@ -22,7 +22,7 @@ export function findVolumeMark(marks: VolumeMarks | null, environment: Environme
 }
 
 /** The refusal of a call that creates or changes something while the account is marked. */
-export function volumeRefusal(
+export function findVolumeRefusal(
   marks: VolumeMarks | null,
   environment: Environment,
   limits: Volume,

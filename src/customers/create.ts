@@ -1,23 +1,23 @@
 // Creates a customer (PRN-23).
 import type { ManagementCall } from "../call.ts";
 import { ServiceError } from "../core/errors.ts";
-import { newId } from "../core/ids.ts";
+import { createId } from "../core/ids.ts";
 import { dropAbsentReads } from "../db/batch.ts";
 import type { CustomerRow } from "../db/tables/principals.ts";
 import { recordActivity } from "../journal/activity.ts";
 import type { CustomerInput, CustomerView } from "./schema.ts";
-import { findByReference, insertCustomer } from "./store.ts";
+import { findCustomerByReference, insertCustomer } from "./store.ts";
 import { toCustomerView } from "./views.ts";
 
 export async function createCustomer(call: ManagementCall, input: CustomerInput): Promise<CustomerView> {
   const { db, tenant, now, environment } = call;
   const externalRef = input.external_ref ?? null;
   const { caller, holder } = await call.read(
-    dropAbsentReads({ holder: externalRef === null ? null : findByReference(db, tenant, externalRef) }),
+    dropAbsentReads({ holder: externalRef === null ? null : findCustomerByReference(db, tenant, externalRef) }),
   );
   if (holder) throw refuseTakenReference(holder.customerId);
   const row: CustomerRow = {
-    customerId: newId("cus", now),
+    customerId: createId("cus", now),
     platformId: caller.platformId,
     environment,
     name: input.name,

@@ -3,12 +3,12 @@
 import type { ManagementCall } from "../call.ts";
 import { ServiceError } from "../core/errors.ts";
 import { recordActivity } from "../journal/activity.ts";
-import { ownCustomer, requireCustomer } from "./read.ts";
+import { buildOwnCustomerReads, requireCustomer } from "./read.ts";
 import { deleteEmptyCustomer } from "./store.ts";
 
 export async function deleteCustomer(call: ManagementCall, customerId: string): Promise<null> {
   const { db, now } = call;
-  const { caller, customer } = await call.read(ownCustomer(call, customerId));
+  const { caller, customer } = await call.read(buildOwnCustomerReads(call, customerId));
   const before = requireCustomer(customer);
   if (before.principalCount > 0) {
     throw new ServiceError("customer_not_empty", { detail: { principal_count: before.principalCount } });

@@ -4,11 +4,11 @@ import { ServiceError } from "../core/errors.ts";
 import { dropAbsentReads } from "../db/batch.ts";
 import type { CustomerRow } from "../db/tables/principals.ts";
 import { type Changes, recordActivity } from "../journal/activity.ts";
-import { canonicalJson } from "../protocol/canonical-json.ts";
+import { toCanonicalJson } from "../protocol/canonical-json.ts";
 import { refuseTakenReference } from "./create.ts";
-import { ownCustomer, requireCustomer } from "./read.ts";
+import { buildOwnCustomerReads, requireCustomer } from "./read.ts";
 import type { CustomerPatch, CustomerView } from "./schema.ts";
-import { findByReference, updateCustomer } from "./store.ts";
+import { findCustomerByReference, updateCustomer } from "./store.ts";
 import { toCustomerView } from "./views.ts";
 
 export async function patchCustomer(
@@ -19,12 +19,12 @@ export async function patchCustomer(
   const { db, tenant, now } = call;
   const { external_ref: wanted } = patch;
   const { caller, customer, holder } = await call.read({
-    ...ownCustomer(call, customerId),
-    ...dropAbsentReads({ holder: typeof wanted === "string" ? findByReference(db, tenant, wanted) : null }),
+    ...buildOwnCustomerReads(call, customerId),
+    ...dropAbsentReads({ holder: typeof wanted === "string" ? findCustomerByReference(db, tenant, wanted) : null }),
   });
   const before = requireCustomer(customer);
   const after = applyCustomerPatch(before, patch, now);
-  const changes = changesBetween(before, after);
+  const changes = diffCustomer(before, after);
   if (Object.keys(changes).length === 0) throw new ServiceError("no_changes_requested");
   if (holder && holder.customerId !== customerId) throw refuseTakenReference(holder.customerId);
   const view = toCustomerView(after);
@@ -45,9 +45,9 @@ function applyCustomerPatch(before: CustomerRow, patch: CustomerPatch, now: numb
 
 const MEMBERS = { name: "name", external_ref: "externalRef", metadata: "metadata" } as const;
 
-function changesBetween(before: CustomerRow, after: CustomerRow): Changes {
+function diffCustomer(before: CustomerRow, after: CustomerRow): Changes {
   const changed = Object.entries(MEMBERS).filter(
-    ([, column]) => canonicalJson(before[column]) !== canonicalJson(after[column]),
+    ([, column]) => toCanonicalJson(before[column]) !== toCanonicalJson(after[column]),
   );
   return Object.fromEntries(changed.map(([name, column]) => [name, { from: before[column], to: after[column] }]));
 }

@@ -8,7 +8,7 @@ import { findCustomer, listCustomers } from "./store.ts";
 import { toCustomerView } from "./views.ts";
 
 export async function getCustomer(call: ManagementCall, customerId: string): Promise<CustomerView> {
-  const { customer } = await call.read(ownCustomer(call, customerId));
+  const { customer } = await call.read(buildOwnCustomerReads(call, customerId));
   return toCustomerView(requireCustomer(customer));
 }
 
@@ -21,9 +21,9 @@ export async function getCustomers(call: ManagementCall, query: CustomerQuery): 
 }
 
 export const precheckCustomer = (call: ManagementCall, customerId: string): Precheck =>
-  precheckExists(ownCustomer(call, customerId).customer);
+  precheckExists(buildOwnCustomerReads(call, customerId).customer);
 
-export const ownCustomer = ({ db, tenant }: ManagementCall, customerId: string) => ({
+export const buildOwnCustomerReads = ({ db, tenant }: ManagementCall, customerId: string) => ({
   customer: findCustomer(db, tenant, customerId),
 });
 

@@ -1,6 +1,6 @@
 // Responses about customers.
 import * as z from "zod";
-import { listOf } from "../http/response-parts.ts";
+import { buildListSchema } from "../http/response-parts.ts";
 import { customerView } from "./schema.ts";
 
-export const customerList = listOf(customerView).register(z.globalRegistry, { id: "CustomerList" });
+export const customerList = buildListSchema(customerView).register(z.globalRegistry, { id: "CustomerList" });

@@ -1,5 +1,5 @@
 // Routes of customers (PRN-23).
-import { route } from "../http/route.ts";
+import { defineRoute } from "../http/route.ts";
 import { createCustomer } from "./create.ts";
 import { deleteCustomer } from "./delete.ts";
 import { patchCustomer } from "./patch.ts";
@@ -7,7 +7,7 @@ import { getCustomer, getCustomers, precheckCustomer } from "./read.ts";
 import { customerInput, customerParams, customerPatch, customerPatchRules, customerQuery } from "./schema.ts";
 
 export const customerRoutes = [
-  route({
+  defineRoute({
     method: "post",
     path: "/v1/customers",
     operationId: "createCustomer",
@@ -18,7 +18,7 @@ export const customerRoutes = [
     idempotency: "plain",
     handle: (call, { body }) => createCustomer(call, body),
   }),
-  route({
+  defineRoute({
     method: "get",
     path: "/v1/customers",
     operationId: "listCustomers",
@@ -28,7 +28,7 @@ export const customerRoutes = [
     errors: [],
     handle: (call, { query }) => getCustomers(call, query),
   }),
-  route({
+  defineRoute({
     method: "get",
     path: "/v1/customers/{customer_id}",
     operationId: "getCustomer",
@@ -39,7 +39,7 @@ export const customerRoutes = [
     handle: (call, { params }) => getCustomer(call, params.customer_id),
     precheck: (call, { params }) => precheckCustomer(call, params.customer_id),
   }),
-  route({
+  defineRoute({
     method: "patch",
     path: "/v1/customers/{customer_id}",
     operationId: "patchCustomer",
@@ -53,7 +53,7 @@ export const customerRoutes = [
     handle: (call, { params, body }) => patchCustomer(call, params.customer_id, body),
     precheck: (call, { params }) => precheckCustomer(call, params.customer_id),
   }),
-  route({
+  defineRoute({
     method: "delete",
     path: "/v1/customers/{customer_id}",
     operationId: "deleteCustomer",

@@ -2,11 +2,19 @@
 import * as z from "zod";
 import { trimSpaces } from "../core/text.ts";
 import { CUSTOMER_STATUSES } from "../core/vocabulary.ts";
-import { environment, fixedFieldRules, instant, metadata, name, pageQuery, referenceInput } from "../http/schemas.ts";
+import {
+  buildFixedFieldRule,
+  buildNameSchema,
+  environment,
+  instant,
+  metadata,
+  pageQuery,
+  referenceInput,
+} from "../http/schemas.ts";
 
 const customerStatus = z.enum(CUSTOMER_STATUSES).register(z.globalRegistry, { id: "CustomerState" });
 
-const PATCHED = { name: name(200), external_ref: referenceInput, metadata };
+const PATCHED = { name: buildNameSchema(200), external_ref: referenceInput, metadata };
 
 export const customerInput = z
   .strictObject({ ...PATCHED, external_ref: referenceInput.optional(), metadata: metadata.optional() })
@@ -17,7 +25,7 @@ export const customerPatch = z.strictObject(PATCHED).partial().register(z.global
 export type CustomerPatch = z.infer<typeof customerPatch>;
 
 /** A patch cannot change the other members. */
-export const customerPatchRules = fixedFieldRules(() => customerView, PATCHED);
+export const customerPatchRules = buildFixedFieldRule(() => customerView, PATCHED);
 
 export const customerView = z
   .object({

@@ -4,7 +4,7 @@ import type { Move } from "../core/machine.ts";
 import type { Position } from "../core/page.ts";
 import { CUSTOMER_STATUSES, type CustomerStatus } from "../core/vocabulary.ts";
 import { type Database, mustChange, type Read, readAll, readOne, type Statement } from "../db/batch.ts";
-import { bareColumns, selectPage } from "../db/pages.ts";
+import { selectBareColumns, selectPage } from "../db/pages.ts";
 import { type CustomerRow, customers } from "../db/tables/principals.ts";
 import { isOfTenant, type Tenant } from "../db/tenant.ts";
 
@@ -19,7 +19,7 @@ export const findCustomer = (db: Database, tenant: Tenant, customerId: string): 
       .where(and(eq(customers.customerId, customerId), isOfTenant(customers, tenant))),
   );
 
-export const findByReference = (
+export const findCustomerByReference = (
   db: Database,
   tenant: Tenant,
   externalRef: string,
@@ -36,7 +36,7 @@ export type CustomerFilter = {
   readonly status?: CustomerStatus | undefined;
 };
 
-const LISTED_COLUMNS = bareColumns(customers);
+const LISTED_COLUMNS = selectBareColumns(customers);
 
 /**
  * Newest first. Ids are ordered by time, so the id is the whole keyset. A list of all statuses merges the ranges of one index, because another index

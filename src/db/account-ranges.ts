@@ -15,7 +15,7 @@ export const SIDE_COLUMNS = {
 type SidedTable = { readonly table: SQL; readonly environment: Environment | SQL<Environment> };
 
 /** The rows of one agent. `did` may be an expression. */
-export const agentRanges = (
+export const buildAgentRanges = (
   { table, environment }: SidedTable,
   did: string | SQL,
   sides: readonly Side[],
@@ -40,7 +40,7 @@ export type AccountFilter = {
   readonly role?: Side | undefined;
 };
 
-export function accountRanges(
+export function buildAccountRanges(
   table: SQL,
   { platformId, environment }: Tenant,
   { did, role }: AccountFilter,
@@ -50,7 +50,7 @@ export function accountRanges(
   if (did !== undefined) {
     // Looked up inside the key, so that no row of another account's agent is read.
     const agent = sql`(select did from agents where did = ${did} and platform_id = ${platformId})`;
-    return agentRanges(own, agent, role === undefined ? ["provider", "consumer"] : [role], bounds);
+    return buildAgentRanges(own, agent, role === undefined ? ["provider", "consumer"] : [role], bounds);
   }
   const among = [
     ...(role === "consumer" ? [] : [ACCOUNT_SIDES.sold]),

@@ -9,6 +9,6 @@ export const markActivityWriter = <T extends Statement>(statement: T, platformId
   return statement;
 };
 
-export const platformsOfActivity = (statements: readonly Statement[]): string[] => [
+export const listActivityPlatforms = (statements: readonly Statement[]): string[] => [
   ...new Set(statements.flatMap((statement) => activityWriters.get(statement) ?? [])),
 ];

@@ -21,22 +21,22 @@ type SidedRow = {
 
 // Nested, because Drizzle leaves the table's name out of the columns of a single-table select, and platforms has a platform_id too.
 const isSandbox = (environment: SQLiteColumn): SQL => sql`${sql`${environment}`} = 'sandbox'`;
-const sandboxOffset = (platformId: SQLiteColumn): SQL =>
+const selectSandboxOffset = (platformId: SQLiteColumn): SQL =>
   sql`coalesce((select p.clock_offset_ms from platforms p where p.platform_id = ${sql`${platformId}`}), 0)`;
 const selectOffset = ({ environment, platformId }: RuledRow): SQL =>
-  sql`case when ${isSandbox(environment)} then ${sandboxOffset(platformId)} else 0 end`;
+  sql`case when ${isSandbox(environment)} then ${selectSandboxOffset(platformId)} else 0 end`;
 const toConsumerRuled = ({ environment, consumerPlatformId: platformId }: SidedRow): RuledRow => ({
   environment,
   platformId,
 });
 
-export const clockOffsetOf = (row: RuledRow): SQL.Aliased<number> =>
+export const selectClockOffset = (row: RuledRow): SQL.Aliased<number> =>
   sql<number>`${selectOffset(row)}`.as("clock_offset_ms");
 
-export const consumersOffsetOf = (row: SidedRow): SQL.Aliased<number> => clockOffsetOf(toConsumerRuled(row));
+export const selectConsumersOffset = (row: SidedRow): SQL.Aliased<number> => selectClockOffset(toConsumerRuled(row));
 
 /** Does not read the platform's row if its agent is the caller. */
-export const consumersOffsetFor = (
+export const selectConsumersOffsetForCaller = (
   caller: string,
   row: SidedRow & { readonly consumerDid: SQLiteColumn },
 ): SQL.Aliased<number | null> =>
@@ -49,16 +49,16 @@ export const consumersOffsetFor = (
 /** The offset of the provider's platform; null if both sides have the same clock. */
 export type WithProviderOffset = { readonly providerOffsetMs: number | null };
 
-export const providersOffsetOf = (row: SidedRow): SQL.Aliased<number | null> => {
+export const selectProvidersOffset = (row: SidedRow): SQL.Aliased<number | null> => {
   const { environment, providerPlatformId, consumerPlatformId } = row;
   return sql<
     number | null
   >`case when ${isSandbox(environment)} and ${sql`${providerPlatformId}`} <> ${sql`${consumerPlatformId}`}
-    then ${sandboxOffset(providerPlatformId)} end`.as("provider_offset_ms");
+    then ${selectSandboxOffset(providerPlatformId)} end`.as("provider_offset_ms");
 };
 
 /** How many milliseconds the clock of the provider's platform is ahead of the ruling clock. */
-export const clockDifference = ({ clockOffsetMs, providerOffsetMs }: Timed<WithProviderOffset>): number =>
+export const computeClockDifference = ({ clockOffsetMs, providerOffsetMs }: Timed<WithProviderOffset>): number =>
   providerOffsetMs === null ? 0 : providerOffsetMs - clockOffsetMs;
 
 export const findClockOffset = (db: Database, platformId: string | SQL<string>): Read<number> =>

@@ -10,6 +10,6 @@ export const markDirectoryWriter = <T extends Statement>(statement: T, environme
   return statement;
 };
 
-export const environmentsListed = (statements: readonly Statement[]): Environment[] => [
+export const listDirectoryEnvironments = (statements: readonly Statement[]): Environment[] => [
   ...new Set(statements.flatMap((statement) => directoryWriters.get(statement) ?? [])),
 ];

@@ -8,17 +8,17 @@ import type { Position } from "../core/page.ts";
 export const SCAN_LIMIT = 1_000;
 
 /** The column's name in the table. */
-const nameOf = (key: string): string => `"${key.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)}"`;
+const toColumnName = (key: string): string => `"${key.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)}"`;
 
 /**
  * The columns of a table by their bare names, because the rows may come from a subquery. `of`: the table's name, needed when other tables are
  * joined.
  */
-export const bareColumns = <T extends SQLiteTable>(table: T, of?: string): BareColumns<T> =>
+export const selectBareColumns = <T extends SQLiteTable>(table: T, of?: string): BareColumns<T> =>
   Object.fromEntries(
     Object.entries(getTableColumns(table)).map(([key, column]) => [
       key,
-      sql.raw(of === undefined ? nameOf(key) : `"${of}".${nameOf(key)}`).mapWith(column),
+      sql.raw(of === undefined ? toColumnName(key) : `"${of}".${toColumnName(key)}`).mapWith(column),
     ]),
   ) as BareColumns<T>;
 type BareColumns<T extends SQLiteTable> = { [K in keyof InferSelectModel<T>]: SQL<InferSelectModel<T>[K]> };
@@ -34,7 +34,7 @@ export type Ranges = {
 };
 
 const mergeRanges = ({ columns, from, order }: Ranges, limit: SQL): SQL => {
-  const names = sql.raw(Object.keys(columns).map(nameOf).join(", "));
+  const names = sql.raw(Object.keys(columns).map(toColumnName).join(", "));
   const each = from.map((range) => sql`select ${names} from ${range}`);
   return sql`${sql.join(each, sql` union all `)} order by ${order} limit ${limit}`;
 };

@@ -1,5 +1,6 @@
 // Splits many rows into JSON parameters that D1 accepts: at most 2 MB each. Each becomes a source of a statement.
 import { type SQL, sql } from "drizzle-orm";
+import type { Statement } from "./statement.ts";
 
 const PART_CHARS = 500_000;
 /** The text of a statement names the place of each row, and has a limit too. */
@@ -32,4 +33,16 @@ export function splitIntoParts(rows: readonly unknown[]): Part[] {
     before += part.length;
     return { rows: source, before: before - part.length };
   });
+}
+
+/** Takes items while their statements fit into `room`, and always the first one. `rest`: whether some are left. */
+export function takeFitting<T>(all: readonly T[], make: (one: T) => Statement[], room: number) {
+  const [taken, statements]: [T[], Statement[]] = [[], []];
+  for (const one of all) {
+    const own = make(one);
+    if (taken.length > 0 && statements.length + own.length > room) break;
+    taken.push(one);
+    statements.push(...own);
+  }
+  return { taken, statements, rest: taken.length < all.length };
 }

@@ -1,6 +1,6 @@
 // Reads the change feed (DIR-11, DIR-12). A reader resumes exactly where it stopped, or has to read the listing again: it never skips a gap.
 import { type ManagementCall, readPage } from "../call.ts";
-import { fieldError, ServiceError, validationError } from "../core/errors.ts";
+import { ServiceError, toFieldError, toValidationError } from "../core/errors.ts";
 import { CHANGE_RETENTION_DAYS, DAY_MS } from "../core/limits.ts";
 import { encodeCursor, hashListing, type Position } from "../core/page.ts";
 import type { ChangeRow } from "../db/tables/directory.ts";
@@ -11,7 +11,7 @@ import type { ChangeQuery } from "./schema.ts";
 import { toChangeView } from "./views.ts";
 
 /** The earliest instant of the records that the feed keeps. */
-export const keptFrom = (now: number): number => now - CHANGE_RETENTION_DAYS * DAY_MS;
+export const computeOldestKept = (now: number): number => now - CHANGE_RETENTION_DAYS * DAY_MS;
 
 export async function listChanges(call: ManagementCall, query: ChangeQuery): Promise<ChangeList> {
   const { db, environment, deps } = call;
@@ -33,7 +33,7 @@ export async function listChanges(call: ManagementCall, query: ChangeQuery): Pro
   const rows = (after !== null && found.rows[0]?.seq === after.at ? found.rows.slice(1) : found.rows).slice(0, limit);
   const [first, last] = [rows[0], rows.at(-1)];
   // Older records are gone, or about to be.
-  if (first && first.occurredAt < keptFrom(now)) throw cursorExpiredError();
+  if (first && first.occurredAt < computeOldestKept(now)) throw buildCursorExpiredError();
   return {
     data: rows.map(toChangeView),
     next_cursor: encodeCursor(listing, last ? toFeedPosition(last) : (after ?? toEndPosition(found.last, feed.end))),
@@ -49,18 +49,18 @@ const toEndPosition = (last: ChangeRow | null, end: number): Position =>
 /** Without a place, a page begins with the oldest record that is kept. */
 function toStart(since: ChangeQuery["since"], after: Position | null, now: number): Start {
   if (after !== null) return { read: after.at };
-  if (since === undefined) return { after: keptFrom(now) - 1 };
+  if (since === undefined) return { after: computeOldestKept(now) - 1 };
   return "seq" in since ? { behind: since.seq } : { after: since.at };
 }
 
 // ---- Refusals ------------------------------------------------------------------------------------------------------------
 
-const cursorExpiredError = (): ServiceError => new ServiceError("cursor_expired");
+const buildCursorExpiredError = (): ServiceError => new ServiceError("cursor_expired");
 
 /** Refuses only after the credential was checked. */
 async function refuseBoth(call: ManagementCall): Promise<never> {
   await call.read({}, REAL_TIME);
-  throw validationError([fieldError("since", "invalid_value", "Must not be given together with `cursor`.")]);
+  throw toValidationError([toFieldError("since", "invalid_value", "Must not be given together with `cursor`.")]);
 }
 
 type Feed = { readonly end: number; readonly prunedTo: number };
@@ -72,8 +72,8 @@ function refuseSince(
   now: number,
 ) {
   const future = "seq" in since ? since.seq > end : since.at > Math.max(now, last?.occurredAt ?? 0);
-  if (future) throw validationError([fieldError("since", "invalid_value", "Must not be in the future.")]);
-  if ("seq" in since ? since.seq < prunedTo : since.at < keptFrom(now)) throw cursorExpiredError();
+  if (future) throw toValidationError([toFieldError("since", "invalid_value", "Must not be in the future.")]);
+  if ("seq" in since ? since.seq < prunedTo : since.at < computeOldestKept(now)) throw buildCursorExpiredError();
 }
 
 /**
@@ -83,8 +83,8 @@ function refuseSince(
 function refuseLost({ at, id }: Position, rows: readonly ChangeRow[], { end, prunedTo }: Feed): void {
   const [first] = rows;
   if (first?.seq === at) {
-    if (id !== "" && id !== String(first.occurredAt)) throw cursorExpiredError();
+    if (id !== "" && id !== String(first.occurredAt)) throw buildCursorExpiredError();
     return;
   }
-  if (at !== prunedTo || at > end) throw cursorExpiredError();
+  if (at !== prunedTo || at > end) throw buildCursorExpiredError();
 }

@@ -9,17 +9,17 @@ import { findUnindexed, markIndexed } from "../journal/directory-store.ts";
 import { hashLogOrYield, type RunningLog } from "../journal/running-log.ts";
 import { beginFeed, findFeed, findUnhashedChanges, moveFeed, recordHashes } from "./head-store.ts";
 import { addTerms, dropTerms } from "./term-store.ts";
-import { termsOfEntry } from "./terms.ts";
+import { listEntryTerms } from "./terms.ts";
 import { toChangeView } from "./views.ts";
 
 export async function followDirectory(deps: Deps, environment: Environment): Promise<void> {
-  await hashLogOrYield(deps, feedOf(environment));
+  await hashLogOrYield(deps, buildFeedLog(environment));
   await indexEntries(deps, environment);
 }
 
 // ---- The running hash ----------------------------------------------------------------------------------------------------
 
-export const feedOf = (environment: Environment): RunningLog<ChangeRow> => ({
+export const buildFeedLog = (environment: Environment): RunningLog<ChangeRow> => ({
   reached: (db) => findFeed(db, environment),
   unhashed: (db, limit) => findUnhashedChanges(db, environment, limit),
   view: toChangeView,
@@ -51,7 +51,7 @@ export async function indexEntries(deps: Deps, environment: Environment): Promis
 
 async function indexEntry({ db }: Deps, entry: EntryRow): Promise<void> {
   const { did } = entry;
-  const wanted = [...new Set(termsOfEntry(entry))];
+  const wanted = [...new Set(listEntryTerms(entry))];
   const [now, before] = [new Set(wanted), new Set(entry.terms)];
   const added = wanted.filter((term) => !before.has(term));
   const gone = entry.terms.filter((term) => !now.has(term));

@@ -127,7 +127,7 @@ export const findHead = (
 // ---- Pruning -------------------------------------------------------------------------------------------------------------
 
 /** The numbers of the oldest records, at most `limit`, that are older than an instant; null if there are none. */
-export const findPrunable = (
+export const findPrunableRecords = (
   db: Database,
   environment: Environment,
   before: number,

@@ -9,7 +9,7 @@ import { commit, readBatch } from "../db/batch.ts";
 import type { EachJob, Recorded } from "../jobs/job.ts";
 import { hashLog } from "../journal/running-log.ts";
 import { signDirectoryHead } from "../protocol/directory-head.ts";
-import { feedOf } from "./follow.ts";
+import { buildFeedLog } from "./follow.ts";
 import { findFeed, findHead, findUnsignedSince, insertDirectoryHead } from "./head-store.ts";
 import { REAL_TIME } from "./list.ts";
 import type { DirectoryHead } from "./responses.ts";
@@ -39,7 +39,7 @@ async function signHead(deps: Deps, environment: Environment): Promise<Recorded>
   const { db, clock, config } = deps;
   // Taken before the records are read: the head covers all records that were committed by this instant.
   const now = clock.now();
-  const { seq, hash, more, missing } = await hashLog(deps, feedOf(environment));
+  const { seq, hash, more, missing } = await hashLog(deps, buildFeedLog(environment));
   if (more) return "more";
   const { feed } = await readBatch(db, { feed: findFeed(db, environment) });
   const headSeq = feed?.headSeq ?? 0;

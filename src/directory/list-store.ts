@@ -6,20 +6,20 @@ import type { DirectoryStatus, Environment, PrincipalStatus } from "../core/voca
 import { DIRECTORY_STATUSES } from "../core/vocabulary.ts";
 import { type Database, type Read, read, readOne } from "../db/batch.ts";
 import {
-  bareColumns,
   type FoundRows,
   fitsOrEndsScan,
   IS_SCAN_END,
   limitWhile,
   type Ranges,
+  selectBareColumns,
   selectPage,
   selectScan,
   toFoundRows,
 } from "../db/pages.ts";
 import { directoryEntries, type EntryRow } from "../db/tables/directory.ts";
-import { lastChangeNumber } from "../journal/directory-store.ts";
-import type { StoredStatus } from "../principals/standing.ts";
-import { type Sought, termsOf } from "./terms.ts";
+import { selectLastChangeNumber } from "../journal/directory-store.ts";
+import type { StoredStatus } from "../principals/effective-status.ts";
+import { listTerms, type Sought } from "./terms.ts";
 
 export type Filter = Sought & {
   readonly status: DirectoryStatus | "all";
@@ -40,11 +40,11 @@ export type ListingState = {
   readonly relisting: boolean;
 };
 
-const { unindexed: _unindexed, terms: _terms, ...shown } = bareColumns(directoryEntries, "listed");
+const { unindexed: _unindexed, terms: _terms, ...shown } = selectBareColumns(directoryEntries, "listed");
 type ShownEntry = Omit<EntryRow, "unindexed" | "terms">;
 
 /** The columns of an entry's principal; nulls if the entry already follows its principal. */
-const principalColumnsOf = (principal: SQL | null) => ({
+const selectPrincipalColumns = (principal: SQL | null) => ({
   principalStatus: sql<PrincipalStatus | null>`${principal ? sql`${principal}.status` : sql`null`}`.as(
     "principal_status",
   ),
@@ -66,7 +66,7 @@ export type ListedEntry = ShownEntry & PrincipalColumns;
 // ---- The state of the listing --------------------------------------------------------------------------------------------
 
 /** Only ends of principals with certified agents in the environment show. Literal text, so that SQLite uses the partial index. */
-const latestEnd = (environment: Environment, now: number): SQL =>
+const selectLatestPassedEnd = (environment: Environment, now: number): SQL =>
   sql`(select p.attestation_expires_at from principals p where p.status = 'ACTIVE' and p.attestation_expires_at <= ${now}
     and exists (select 1 from agents a where a.principal_id = p.principal_id and a.environment = ${environment} and a.certificate_jti is not null)
     order by p.attestation_expires_at desc limit 1)`;
@@ -83,8 +83,8 @@ export const findListingState = (db: Database, environment: Environment, now: nu
   read(
     db
       .select({
-        seq: sql<number>`${lastChangeNumber(environment)}`.as("seq"),
-        ended: sql<number>`coalesce(${latestEnd(environment, now)}, 0)`.as("ended"),
+        seq: sql<number>`${selectLastChangeNumber(environment)}`.as("seq"),
+        ended: sql<number>`coalesce(${selectLatestPassedEnd(environment, now)}, 0)`.as("ended"),
         moving: sql<number>`${SOME_STOPPING}`.as("moving"),
         relisting: sql<number>`exists (select 1 from restatements where relisting = 1)`.as("relisting"),
       })
@@ -126,7 +126,7 @@ const selectInOrder = (
   return all ? selectPage(ranges, limit) : selectScan(ranges);
 };
 
-const beyondOf = (all: boolean) => (all ? sql<number>`0`.as("beyond") : IS_SCAN_END);
+const selectBeyond = (all: boolean) => (all ? sql<number>`0`.as("beyond") : IS_SCAN_END);
 
 type Judged = ListedEntry & { readonly beyond: number };
 
@@ -134,7 +134,7 @@ type Judged = ListedEntry & { readonly beyond: number };
  * The reads of a page, of which one returns rows: `plain` reads the entries in the order of the listing, `sought` those of the rarest term. Every
  * entry must already follow its principal.
  */
-export function pageReads(
+export function buildPageReads(
   db: Database,
   environment: Environment,
   filter: Filter,
@@ -144,19 +144,19 @@ export function pageReads(
   const { status } = filter;
   const own = isAfterPlace(environment, filter, place);
   const wanted = DIRECTORY_STATUSES.filter((one) => status === "all" || status === one);
-  const fits = conditionsOf(filter);
-  const terms = termsOf(environment, filter);
+  const fits = matchEntryFilter(filter);
+  const terms = listTerms(environment, filter);
   const rare = terms.length === 0 ? undefined : isRare(environment, terms);
   const all = fits === undefined;
   const given = bindWords(filter, terms);
   const plain = db
-    .select({ given, ...shown, ...principalColumnsOf(null), beyond: beyondOf(all) })
+    .select({ given, ...shown, ...selectPrincipalColumns(null), beyond: selectBeyond(all) })
     .from(selectInOrder(wanted, own, all, limit))
     .where(fits && fitsOrEndsScan(fits))
     .limit(limitWhile(rare && sql`not ${rare}`, limit + 1));
   if (!rare) return { plain: read(plain, toFoundRows<Judged>) };
   const sought = db
-    .select({ given, ...shown, ...principalColumnsOf(null) })
+    .select({ given, ...shown, ...selectPrincipalColumns(null) })
     .from(selectByRarestTerm(environment, terms, own))
     .where(and(fits, status === "all" ? undefined : sql`listed.listed_as = ${status}`))
     .limit(limitWhile(rare, RARE + UNINDEXED));
@@ -177,7 +177,7 @@ const LISTED_AS: Readonly<Record<DirectoryStatus | "all", readonly DirectoryStat
 };
 
 /**
- * Like `pageReads`, while some entries do not follow their principals yet: the principals are read with them. `now` is real time: an end on a moved
+ * Like `buildPageReads`, while some entries do not follow their principals yet: the principals are read with them. `now` is real time: an end on a moved
  * sandbox clock shows once it is recorded.
  */
 export function findPageWithPrincipals(
@@ -188,11 +188,14 @@ export function findPageWithPrincipals(
   place: Place,
 ): Read<FoundRows<ListedEntry>> {
   const { status } = filter;
-  const fits = and(conditionsOf(filter), status === "all" ? undefined : sql`${effectiveListing(now)} = ${status}`);
+  const fits = and(
+    matchEntryFilter(filter),
+    status === "all" ? undefined : sql`${selectEffectiveListing(now)} = ${status}`,
+  );
   const all = fits === undefined;
   const source = selectInOrder(LISTED_AS[status], isAfterPlace(environment, filter, place), all, place.limit);
   const rows = db
-    .select({ given: bindWords(filter), ...shown, ...principalColumnsOf(sql`p`), beyond: beyondOf(all) })
+    .select({ given: bindWords(filter), ...shown, ...selectPrincipalColumns(sql`p`), beyond: selectBeyond(all) })
     // Joined one by one: `cross join` makes SQLite keep the order.
     .from(sql`${source} cross join principals p on p.principal_id = listed.principal_id`)
     .where(fits && fitsOrEndsScan(fits))
@@ -201,7 +204,7 @@ export function findPageWithPrincipals(
 }
 
 /** The effective status at an instant, as in `effectiveAgentStatus`. */
-const effectiveListing = (now: number): SQL => sql`case
+const selectEffectiveListing = (now: number): SQL => sql`case
   when listed.listed_as = 'revoked' then 'revoked'
   when p.status = 'CLOSED' or p.account_stopped = 'CLOSED' then 'revoked'
   when listed.listed_as = 'suspended' or p.status <> 'ACTIVE' or p.account_stopped is not null or p.attestation_expires_at <= ${now} then 'suspended'
@@ -221,10 +224,10 @@ function bindWords({ capabilities, markets }: Filter, terms: readonly string[] =
   };
   return sql<number>`${JSON.stringify(words)} is null`.as("given");
 }
-const wordAt = (list: WordList, place: number): SQL => sql.raw(`(?1 ->> '$.${list}[${place}]')`);
+const selectWord = (list: WordList, place: number): SQL => sql.raw(`(?1 ->> '$.${list}[${place}]')`);
 
 const hasWord = (list: "capabilities" | "markets", place: number): SQL =>
-  sql`instr(',' || substr(${sql.raw(`listed.${list}`)}, 2), ${wordAt(list, place)}) > 0`;
+  sql`instr(',' || substr(${sql.raw(`listed.${list}`)}, 2), ${selectWord(list, place)}) > 0`;
 
 /** Nests conditions as a tree of few levels, because SQLite limits the depth of an expression. */
 function joinConditions(conditions: readonly SQL[]): SQL | undefined {
@@ -233,7 +236,7 @@ function joinConditions(conditions: readonly SQL[]): SQL | undefined {
   return sql`(${joinConditions(conditions.slice(0, middle))}) and (${joinConditions(conditions.slice(middle))})`;
 }
 
-const conditionsOf = ({ capabilities, markets, economicRole, certTier, minRating }: Filter): SQL | undefined =>
+const matchEntryFilter = ({ capabilities, markets, economicRole, certTier, minRating }: Filter): SQL | undefined =>
   and(
     joinConditions([
       ...capabilities.map((_word, place) => hasWord("capabilities", place)),
@@ -252,35 +255,35 @@ const RARE = 1_000;
 const UNINDEXED = 200;
 
 /** Environments are constants of the code, so they need no parameter. */
-const unindexedIn = (environment: Environment): SQL => sql.raw(`environment = '${environment}' and unindexed = 1`);
+const isUnindexedIn = (environment: Environment): SQL => sql.raw(`environment = '${environment}' and unindexed = 1`);
 
 /**
  * The rarest of the terms, which SQLite takes from the row of the minimum, and its number of entries, which may be 0. Literal values do not count
  * as rows read.
  */
 const countRarestTerm = (terms: readonly string[]): SQL => {
-  const each = terms.map((_term, place) => sql`(${wordAt("terms", place)})`);
+  const each = terms.map((_term, place) => sql`(${selectWord("terms", place)})`);
   return sql`(select w.column1 as term, min(coalesce((select entries from directory_term_counts c where c.term = w.column1), 0)) as entries
     from (values ${sql.join(each, sql`, `)}) w)`;
 };
 
 const isRare = (environment: Environment, terms: readonly string[]): SQL =>
   sql`((select entries from ${countRarestTerm(terms)}) <= ${sql.raw(`${RARE}`)} and
-    (select count(*) from (select 1 from directory_entries where ${unindexedIn(environment)} limit ${sql.raw(`${UNINDEXED + 1}`)})) <= ${sql.raw(`${UNINDEXED}`)})`;
+    (select count(*) from (select 1 from directory_entries where ${isUnindexedIn(environment)} limit ${sql.raw(`${UNINDEXED + 1}`)})) <= ${sql.raw(`${UNINDEXED}`)})`;
 
 /** The entries of the rarest term, and those whose terms are not written yet. */
 const selectByRarestTerm = (environment: Environment, terms: readonly string[], own: SQL | undefined): SQL =>
   sql`(select * from (select e.* from ${countRarestTerm(terms)} r cross join directory_terms t on t.term = r.term
       cross join directory_entries e on e.did = t.did and e.unindexed = 0) where ${own}
     union all
-    select * from directory_entries indexed by directory_entries_unindexed where ${unindexedIn(environment)} and ${own}) listed`;
+    select * from directory_entries indexed by directory_entries_unindexed where ${isUnindexedIn(environment)} and ${own}) listed`;
 
 // ---- One entry -----------------------------------------------------------------------------------------------------------
 
 export const findEntry = (db: Database, environment: Environment, did: string): Read<ListedEntry | null> =>
   readOne(
     db
-      .select({ ...shown, ...principalColumnsOf(sql`p`) })
+      .select({ ...shown, ...selectPrincipalColumns(sql`p`) })
       .from(sql`directory_entries listed cross join principals p on p.principal_id = listed.principal_id`)
       .where(sql`listed.did = ${did} and listed.environment = ${environment}`),
   );

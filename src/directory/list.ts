@@ -3,10 +3,16 @@ import { type ManagementCall, readPage } from "../call.ts";
 import { ServiceError } from "../core/errors.ts";
 import { hashListing, type Listing, type Page, toPage } from "../core/page.ts";
 import { readBatch } from "../db/batch.ts";
-import { findEntry, findListingState, findPageWithPrincipals, type ListingState, pageReads } from "./list-store.ts";
+import {
+  buildPageReads,
+  findEntry,
+  findListingState,
+  findPageWithPrincipals,
+  type ListingState,
+} from "./list-store.ts";
 import type { DirectoryEntry } from "./responses.ts";
 import type { EntryQuery } from "./schema.ts";
-import { toEntryView } from "./views.ts";
+import { toDirectoryEntryView } from "./views.ts";
 
 /** All platforms share the directory, so no sandbox clock rules it. */
 export const REAL_TIME = { clock: () => 0 };
@@ -21,17 +27,17 @@ export async function listDirectory(
   known: string | undefined,
 ): Promise<Tagged> {
   const { db, environment, deps } = call;
-  const filter = filterOf(query);
+  const filter = toEntryFilter(query);
   const { limit: _limit, cursor, ...named } = query;
   const page = await readPage(call, query, hashListing("directory", [environment], named));
   const tag = hashListing("directory page", [environment, page.listing], { limit: page.limit, cursor });
   const now = deps.clock.now();
   const mark = findListingState(db, environment, now);
   if (known !== undefined) {
-    const etag = tagOf((await call.read({ mark }, REAL_TIME)).mark, tag);
+    const etag = toListingTag((await call.read({ mark }, REAL_TIME)).mark, tag);
     if (etag !== null && matchesIfNoneMatch(etag, known)) return { etag, view: null };
   }
-  const read = await call.read({ mark, ...pageReads(db, environment, filter, page) }, REAL_TIME);
+  const read = await call.read({ mark, ...buildPageReads(db, environment, filter, page) }, REAL_TIME);
   const { rows, end } = mayNotFollowPrincipals(read.mark)
     ? (await readBatch(db, { found: findPageWithPrincipals(db, environment, filter, now, page) })).found
     : { rows: [...read.plain.rows, ...(read.sought ?? [])], end: read.plain.end };
@@ -39,14 +45,14 @@ export async function listDirectory(
     rows,
     page,
     ({ updatedAt, did }) => ({ at: updatedAt, id: did }),
-    (entry) => toEntryView(deps.config.issuer, entry, now),
+    (entry) => toDirectoryEntryView(deps.config.issuer, entry, now),
     end,
   );
-  const etag = tagOf(read.mark, tag);
+  const etag = toListingTag(read.mark, tag);
   return { etag, view };
 }
 
-const filterOf = (query: EntryQuery) => ({
+const toEntryFilter = (query: EntryQuery) => ({
   status: query.status,
   capabilities: query.capabilities ?? [],
   markets: query.markets ?? [],
@@ -64,13 +70,13 @@ export async function getDirectoryEntry(call: ManagementCall, did: string): Prom
   const now = call.deps.clock.now();
   const { entry } = await call.read({ entry: findEntry(call.db, call.environment, did) }, REAL_TIME);
   if (!entry) throw new ServiceError("not_found");
-  return toEntryView(call.deps.config.issuer, entry, now);
+  return toDirectoryEntryView(call.deps.config.issuer, entry, now);
 }
 
 // ---- Entity tags (DIR-10) ------------------------------------------------------------------------------------------------
 
 /** A weak tag of the last change, the last end that passed, and the query; null while a change still has to be written to entries. */
-const tagOf = ({ seq, ended, moving, relisting }: ListingState, page: Listing): string | null =>
+const toListingTag = ({ seq, ended, moving, relisting }: ListingState, page: Listing): string | null =>
   moving || relisting ? null : `W/"${seq}.${ended}.${page}"`;
 
 const matchesIfNoneMatch = (etag: string, ifNoneMatch: string): boolean =>

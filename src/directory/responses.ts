@@ -1,7 +1,7 @@
 // Responses of the directory.
 import * as z from "zod";
 import { CHANGE_TYPES } from "../core/vocabulary.ts";
-import { jws, listOf, runningHash } from "../http/response-parts.ts";
+import { buildListSchema, jws, runningHash } from "../http/response-parts.ts";
 import { did, economicRole, environment, fraction, instant, registeredUrl, tier, url } from "../http/schemas.ts";
 import { ENTRY_STATUSES } from "./schema.ts";
 
@@ -21,7 +21,7 @@ export const directoryEntry = z
   .register(z.globalRegistry, { id: "DirectoryEntry" });
 export type DirectoryEntry = z.infer<typeof directoryEntry>;
 
-export const entryList = listOf(directoryEntry).register(z.globalRegistry, { id: "DirectoryList" });
+export const entryList = buildListSchema(directoryEntry).register(z.globalRegistry, { id: "DirectoryList" });
 
 // ---- The change feed -----------------------------------------------------------------------------------------------------
 

@@ -1,16 +1,16 @@
 // Routes of the directory (DIR-7 to DIR-14).
 import { toTagged } from "../http/answer.ts";
-import { route } from "../http/route.ts";
+import { defineRoute } from "../http/route.ts";
 import { agentParams } from "../identity/schema.ts";
 import { listChanges } from "./changes.ts";
 import { getDirectoryHead } from "./heads.ts";
 import { getDirectoryEntry, listDirectory } from "./list.ts";
-import { changeQuery, entryQuery, headQuery } from "./schema.ts";
+import { changeQuery, directoryHeadQuery, entryQuery } from "./schema.ts";
 
 const COMMON = { tag: "Directory", surfaces: ["management"], withoutCredential: "unauthorized", status: 200 } as const;
 
 export const directoryRoutes = [
-  route({
+  defineRoute({
     ...COMMON,
     method: "get",
     path: "/v1/directory/agents",
@@ -23,7 +23,7 @@ export const directoryRoutes = [
       return etag === null ? view : toTagged(etag, view);
     },
   }),
-  route({
+  defineRoute({
     ...COMMON,
     method: "get",
     path: "/v1/directory/agents/{did}",
@@ -32,7 +32,7 @@ export const directoryRoutes = [
     errors: ["not_found"],
     handle: (call, { params }) => getDirectoryEntry(call, params.did),
   }),
-  route({
+  defineRoute({
     ...COMMON,
     method: "get",
     path: "/v1/directory/changes",
@@ -41,12 +41,12 @@ export const directoryRoutes = [
     errors: ["cursor_expired"],
     handle: (call, { query }) => listChanges(call, query),
   }),
-  route({
+  defineRoute({
     ...COMMON,
     method: "get",
     path: "/v1/directory/head",
     operationId: "getDirectoryHead",
-    query: headQuery,
+    query: directoryHeadQuery,
     errors: ["not_found"],
     handle: (call, { query }) => getDirectoryHead(call, query),
   }),

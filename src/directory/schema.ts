@@ -4,7 +4,14 @@ import { DIRECTORY_PAGE_MAX, DIRECTORY_TERMS_MAX } from "../core/limits.ts";
 import { isDouble } from "../core/numbers.ts";
 import { trimSpaces } from "../core/text.ts";
 import { DIRECTORY_STATUSES } from "../core/vocabulary.ts";
-import { economicRole, instantInput, pageQuery, placeOrInstant, tier, wholeNumber } from "../http/schemas.ts";
+import {
+  buildStartSchema,
+  buildWholeNumberSchema,
+  economicRole,
+  instantInput,
+  pageQuery,
+  tier,
+} from "../http/schemas.ts";
 
 export const ENTRY_STATUSES = ["ACTIVE", "SUSPENDED", "REVOKED", "TERMINATED"] as const;
 export type EntryStatus = (typeof ENTRY_STATUSES)[number];
@@ -12,7 +19,7 @@ export type EntryStatus = (typeof ENTRY_STATUSES)[number];
 const TOO_MANY = { params: { code: "too_long" }, message: `Must name at most ${DIRECTORY_TERMS_MAX} values.` };
 
 /** A comma-separated list, each word once. */
-const commaSeparated = (form: RegExp, message: string) =>
+const buildCommaListSchema = (form: RegExp, message: string) =>
   z
     .string()
     .max(6_000, { abort: true })
@@ -21,7 +28,7 @@ const commaSeparated = (form: RegExp, message: string) =>
     .refine((list) => list.every((word) => form.test(word)), { params: { code: "invalid_format" }, message });
 
 /** A decimal in a query, written in digits: other texts that JavaScript reads as numbers are faults. */
-const decimalInput = (number: z.ZodNumber) =>
+const buildDecimalSchema = (number: z.ZodNumber) =>
   z.preprocess(
     (text) =>
       typeof text === "string" && /^-?\d{1,15}(\.\d{1,50})?$/.test(text) && isDouble(text) ? Number(text) : text,
@@ -31,13 +38,13 @@ const decimalInput = (number: z.ZodNumber) =>
 export const entryQuery = z.strictObject({
   ...pageQuery,
   economic_role: economicRole.optional(),
-  capabilities: commaSeparated(/^.{1,100}$/su, "Must be names of capabilities, separated by commas.").optional(),
-  markets: commaSeparated(
+  capabilities: buildCommaListSchema(/^.{1,100}$/su, "Must be names of capabilities, separated by commas.").optional(),
+  markets: buildCommaListSchema(
     /^[A-Z]{2,6}-[A-Z]{3,6}$/,
     "Must be codes of markets such as EU-USDC, separated by commas.",
   ).optional(),
   cert_tier: tier.optional(),
-  min_agent_rating: decimalInput(z.number().min(0).max(1)).optional(),
+  min_agent_rating: buildDecimalSchema(z.number().min(0).max(1)).optional(),
   status: z
     .enum([...DIRECTORY_STATUSES, "all"])
     .register(z.globalRegistry, { id: "DirectoryStatus" })
@@ -47,16 +54,16 @@ export const entryQuery = z.strictObject({
 export type EntryQuery = z.infer<typeof entryQuery>;
 
 /** A record's number, or an instant. */
-const since = placeOrInstant("the number of a record", (text) =>
+const since = buildStartSchema("the number of a record", (text) =>
   /^\d{1,15}$/.test(text) ? { seq: Number(text) } : null,
 );
 
 export const changeQuery = z.strictObject({
-  limit: wholeNumber(z.number().min(1).max(DIRECTORY_PAGE_MAX)).default(100),
+  limit: buildWholeNumberSchema(z.number().min(1).max(DIRECTORY_PAGE_MAX)).default(100),
   cursor: pageQuery.cursor,
   since: since.optional(),
 });
 export type ChangeQuery = z.infer<typeof changeQuery>;
 
-export const headQuery = z.strictObject({ seq: wholeNumber(z.number().min(1)).optional() });
-export type HeadQuery = z.infer<typeof headQuery>;
+export const directoryHeadQuery = z.strictObject({ seq: buildWholeNumberSchema(z.number().min(1)).optional() });
+export type HeadQuery = z.infer<typeof directoryHeadQuery>;

@@ -5,11 +5,11 @@ import { ENVIRONMENTS, type Environment, isEnvironment } from "../core/vocabular
 import { commit, readBatch } from "../db/batch.ts";
 import type { EachJob, Recorded } from "../jobs/job.ts";
 import { findUnindexed } from "../journal/directory-store.ts";
-import { keptFrom } from "./changes.ts";
+import { computeOldestKept } from "./changes.ts";
 import { indexEntries } from "./follow.ts";
-import { findFeed, findPrunable, pruneChanges } from "./head-store.ts";
+import { findFeed, findPrunableRecords, pruneChanges } from "./head-store.ts";
 
-const forEnvironment =
+const toEnvironmentRecorder =
   (record: (deps: Deps, environment: Environment) => Promise<Recorded>): EachJob["record"] =>
   (deps, id) =>
     isEnvironment(id) ? record(deps, id) : Promise.resolve(false);
@@ -28,7 +28,7 @@ export const indexDirectory: EachJob = {
       isAfterPosition(after),
     );
   },
-  record: forEnvironment(async (deps, environment) => ((await indexEntries(deps, environment)) ? "more" : true)),
+  record: toEnvironmentRecorder(async (deps, environment) => ((await indexEntries(deps, environment)) ? "more" : true)),
 };
 
 /** Records per batch. */
@@ -39,23 +39,23 @@ export const pruneDirectory: EachJob = {
   name: "prune_directory",
   part: 1,
   find: async ({ db, clock }, after) => {
-    const before = keptFrom(clock.now());
+    const before = computeOldestKept(clock.now());
     const { sandbox, production } = await readBatch(db, {
-      sandbox: findPrunable(db, "sandbox", before, 1),
-      production: findPrunable(db, "production", before, 1),
+      sandbox: findPrunableRecords(db, "sandbox", before, 1),
+      production: findPrunableRecords(db, "production", before, 1),
     });
     const first = { sandbox, production };
     return ENVIRONMENTS.flatMap((id) => (first[id] === null ? [] : [{ at: first[id].oldest, id }])).filter(
       isAfterPosition(after),
     );
   },
-  record: forEnvironment(pruneFeed),
+  record: toEnvironmentRecorder(pruneFeed),
 };
 
 async function pruneFeed({ db, clock }: Deps, environment: Environment): Promise<Recorded> {
   const { feed, old } = await readBatch(db, {
     feed: findFeed(db, environment),
-    old: findPrunable(db, environment, keptFrom(clock.now()), SLICE),
+    old: findPrunableRecords(db, environment, computeOldestKept(clock.now()), SLICE),
   });
   // Records are pruned only when a head covers them.
   if (!feed || !old || old.last > feed.headSeq) return false;

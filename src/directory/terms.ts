@@ -11,7 +11,7 @@ export type Sought = {
 
 const toTerm = (environment: Environment, kind: string) => (value: string) => `${environment} ${kind} ${value}`;
 
-export const termsOf = (
+export const listTerms = (
   environment: Environment,
   { capabilities, markets, economicRole, certTier }: Sought,
 ): readonly string[] => [
@@ -22,4 +22,4 @@ export const termsOf = (
 ];
 
 type IndexedEntry = Pick<EntryRow, "environment" | keyof Sought>;
-export const termsOfEntry = (entry: IndexedEntry): readonly string[] => termsOf(entry.environment, entry);
+export const listEntryTerms = (entry: IndexedEntry): readonly string[] => listTerms(entry.environment, entry);

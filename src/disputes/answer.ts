@@ -3,7 +3,7 @@
 
 import { type Precheck, precheck } from "../call.ts";
 import { requireNetwork } from "../chain/networks.ts";
-import { fieldError, ServiceError, validationError } from "../core/errors.ts";
+import { ServiceError, toFieldError, toValidationError } from "../core/errors.ts";
 import { DISPUTE_MESSAGES_MAX } from "../core/limits.ts";
 import { move, tryMove } from "../core/machine.ts";
 import { parseAmount } from "../core/money.ts";
@@ -13,12 +13,12 @@ import type { DisputeRow } from "../db/tables/disputes.ts";
 import { recordEventForParties } from "../journal/events.ts";
 import { retryUnderLocks } from "../objects/locks.ts";
 import { recordEscalation } from "./deadlines.ts";
-import { type Ending, type EndingFacts, endDispute, endingReads } from "./end.ts";
+import { buildEndingReads, type Ending, type EndingFacts, endDispute } from "./end.ts";
 import {
   type Caller,
   CONSUMER_CLOCK,
+  computeCallerNow,
   noteAct,
-  nowOfCaller,
   type PartyCall,
   readAs,
   refuseOtherSide,
@@ -26,7 +26,7 @@ import {
 } from "./parties.ts";
 import { queueReserve } from "./reserve.ts";
 import type { DisputeView, ResponseInput } from "./schema.ts";
-import { type DisputeTrigger, disputeMachine, effectiveDispute } from "./states.ts";
+import { type DisputeTrigger, disputeMachine, toEffectiveDispute } from "./states.ts";
 import { findDispute, insertMessage, moveDispute } from "./store.ts";
 import { toDisputeView } from "./views.ts";
 
@@ -68,12 +68,12 @@ function parseOffer(
 ) {
   if (offered === undefined || offered === null) return null;
   const parsed = parseAmount(offered, requireNetwork(deps.config.networks, network).decimals);
-  if (!parsed.ok) throw validationError([fieldError("offer_amount", parsed.fault)]);
-  if (parsed.units === 0) throw validationError([fieldError("offer_amount", "too_small")]);
+  if (!parsed.ok) throw toValidationError([toFieldError("offer_amount", parsed.fault)]);
+  if (parsed.units === 0) throw toValidationError([toFieldError("offer_amount", "too_small")]);
   if (offer !== null && parsed.units < offer)
-    throw validationError([fieldError("offer_amount", "too_small", "Must be at least the previous offer.")]);
+    throw toValidationError([toFieldError("offer_amount", "too_small", "Must be at least the previous offer.")]);
   if (parsed.units <= disputed) return parsed.units;
-  throw validationError([fieldError("offer_amount", "too_big", "Must be at most the disputed amount.")]);
+  throw toValidationError([toFieldError("offer_amount", "too_big", "Must be at most the disputed amount.")]);
 }
 
 /** The provider pays the last offer from its own wallet. */
@@ -127,7 +127,7 @@ type Reading<F> = (call: PartyCall, disputeId: string) => Promise<F & { caller: 
 
 /** Also reads the task, the ratings and the escrow, which an end changes. */
 const readWithEnding: Reading<EndingFacts> = (call, disputeId) =>
-  readAs(call, endingReads(call.db, disputeId), CONSUMER_CLOCK);
+  readAs(call, buildEndingReads(call.db, disputeId), CONSUMER_CLOCK);
 const readDisputeAlone: Reading<Found> = (call, disputeId) =>
   readAs(call, { found: findDispute(call.db, disputeId) }, CONSUMER_CLOCK);
 
@@ -146,10 +146,10 @@ async function actOn<F extends Found>(
     if (side === null) refuseStranger(call, caller, before);
     else refuseOtherSide(call, caller, before, side);
     touches([before.providerDid, before.consumerDid]);
-    const present = effectiveDispute(before, call.now);
-    if (!tryMove(disputeMachine, present.status, trigger).ok) throw actRefusal(present);
+    const present = toEffectiveDispute(before, call.now);
+    if (!tryMove(disputeMachine, present.status, trigger).ok) throw toActError(present);
     const outcome = decide(before, facts);
-    const noted = noteAct(call, caller, nowOfCaller(call, caller, found), { action, disputeId });
+    const noted = noteAct(call, caller, computeCallerNow(call, caller, found), { action, disputeId });
     await call.commit([...outcome.statements, ...noted], outcome.view);
     return outcome;
   });
@@ -157,7 +157,7 @@ async function actOn<F extends Found>(
   return done.view;
 }
 
-const actRefusal = ({ status, resolution }: DisputeRow): ServiceError =>
+const toActError = ({ status, resolution }: DisputeRow): ServiceError =>
   new ServiceError("invalid_status", {
     message: `The dispute is in ${status}, which does not permit this.`,
     detail: { status, ...(resolution !== null && { resolution }) },

@@ -7,12 +7,19 @@ import { findReceiptOf } from "../facilitation/store.ts";
 import { toTransactionView } from "../facilitation/views.ts";
 import { findIntent } from "../intents/store.ts";
 import { toIntentView } from "../payments/views.ts";
-import { ratingMethod } from "../ratings/method.ts";
-import { ratingFromRow } from "../ratings/signals.ts";
+import { pickRatingMethod } from "../ratings/method.ts";
+import { computeRatingFromRow } from "../ratings/signals.ts";
 import { findRatedAgent } from "../ratings/store.ts";
 import { toTaskView } from "../tasks/views.ts";
 import type { DisputeCase } from "./responses.ts";
-import { findDisputable, findDispute, findEvidence, findMessages, partyOf, transactionOf } from "./store.ts";
+import {
+  findDisputable,
+  findDispute,
+  findEvidence,
+  findMessages,
+  selectDisputeParty,
+  selectTransactionOfDispute,
+} from "./store.ts";
 import { toDisputeFile } from "./views.ts";
 
 export async function getDisputeCase(call: OperatorCall, disputeId: string): Promise<DisputeCase> {
@@ -22,11 +29,11 @@ export async function getDisputeCase(call: OperatorCall, disputeId: string): Pro
     found: findDispute(db, disputeId),
     messages: findMessages(db, disputeId),
     evidence: findEvidence(db, disputeId),
-    about: findDisputable(db, transactionOf(disputeId)),
-    receipt: findReceiptOf(db, transactionOf(disputeId)),
-    intent: findIntent(db, partyOf(disputeId, "intent")),
-    provider: findRatedAgent(db, partyOf(disputeId, "provider")),
-    consumer: findRatedAgent(db, partyOf(disputeId, "consumer")),
+    about: findDisputable(db, selectTransactionOfDispute(disputeId)),
+    receipt: findReceiptOf(db, selectTransactionOfDispute(disputeId)),
+    intent: findIntent(db, selectDisputeParty(disputeId, "intent")),
+    provider: findRatedAgent(db, selectDisputeParty(disputeId, "provider")),
+    consumer: findRatedAgent(db, selectDisputeParty(disputeId, "consumer")),
   });
   if (!found) throw new ServiceError("not_found");
   if (!about?.task || !intent || !provider || !consumer) throw new Error("a dispute without its purchase");
@@ -34,7 +41,7 @@ export async function getDisputeCase(call: OperatorCall, disputeId: string): Pro
   const now = deps.clock.now() + found.clockOffsetMs;
   const rating = ({ clockOffsetMs, ...agent }: typeof provider) =>
     agent.environment === dispute.environment
-      ? ratingFromRow(agent, ratingMethod(deps.env, agent.environment), deps.clock.now() + clockOffsetMs)
+      ? computeRatingFromRow(agent, pickRatingMethod(deps.env, agent.environment), deps.clock.now() + clockOffsetMs)
       : null;
   const { payer, refundTo } = about.transaction;
   const walletOf = (address: string) => {

@@ -19,15 +19,15 @@ import { autoConfirmTasks } from "../tasks/auto-confirm.ts";
 import { applyClaim, applyEffect, reverseCounts } from "./effects.ts";
 import {
   awaitDisputeRefund,
-  clockOffsetIn,
-  countsOfResolution,
+  buildEndingReads,
   type EndingFacts,
-  endingReads,
-  sellerInFacts,
+  pickClockOffset,
+  pickSeller,
+  toResolutionCounts,
 } from "./end.ts";
 import { queueReserve } from "./reserve.ts";
 import type { DisputeView } from "./schema.ts";
-import { arbitrationDue, disputeMachine, refundDue } from "./states.ts";
+import { computeArbitrationDue, computeRefundDue, disputeMachine } from "./states.ts";
 import {
   findDisputes,
   findDueDisputes,
@@ -70,7 +70,9 @@ async function escalateSet(deps: Deps, disputeIds: readonly string[]): Promise<S
 }
 
 const hasOnlyDaysEnded = ({ status, answersUntil }: DisputeRow, now: number): boolean =>
-  status !== "resolved" && status !== "arbitration" && (arbitrationDue({ arbitrationAt: answersUntil }) ?? 0) > now;
+  status !== "resolved" &&
+  status !== "arbitration" &&
+  (computeArbitrationDue({ arbitrationAt: answersUntil }) ?? 0) > now;
 
 const readSeveral = compileReads((db, disputeIds) => ({ disputes: findDisputes(db, disputeIds) }));
 
@@ -85,9 +87,9 @@ async function recordAll(deps: Deps, disputeId: string): Promise<boolean> {
 async function recordOne(deps: Deps, disputeId: string): Promise<boolean> {
   const { db } = deps;
   const done = await retryUnderLocks(deps.env, async (touches) => {
-    const facts = await readBatch(db, endingReads(db, disputeId));
+    const facts = await readBatch(db, buildEndingReads(db, disputeId));
     const before = facts.found?.dispute;
-    const now = deps.clock.now() + clockOffsetIn(facts);
+    const now = deps.clock.now() + pickClockOffset(facts);
     if (!before || before.dueAt === null || now < before.dueAt) return null;
     touches([before.providerDid, before.consumerDid]);
     if (isSettlementReversed(facts)) return clearDueAt(deps, before);
@@ -116,7 +118,7 @@ export function recordEscalation(
   at: number,
   now: number,
 ): Escalated {
-  const set = { arbitrationAt: at, dueAt: arbitrationDue({ arbitrationAt: at }) };
+  const set = { arbitrationAt: at, dueAt: computeArbitrationDue({ arbitrationAt: at }) };
   const row: DisputeRow = { ...before, ...set, status: "arbitration" };
   const view = toDisputeView(deps.config, row, now);
   return {
@@ -186,19 +188,19 @@ async function recordRefundDeadline(
     operation: findOperation(db, { network, kind: "refund", subject: settlementKey }),
     sight: findRefundSight(db, disputeId),
   });
-  const due = refundDue(before.resolvedAt);
+  const due = computeRefundDue(before.resolvedAt);
   const earlier = facts.found?.earlier ?? 0;
   if (earlier > before.refundedBefore) {
     // If a refund from before the filing is booked after the end, it does not count towards the awaited refund.
     const row = { ...before, refundedBefore: earlier };
     await commitAll(deps, [
       ...updateRefund(db, before, { refundedBefore: earlier }),
-      awaitDisputeRefund(deps, row, due - clockOffsetIn(facts)),
+      awaitDisputeRefund(deps, row, due - pickClockOffset(facts)),
     ]);
     return row;
   }
   if (operation?.status === "done") return recordPaidRefund(deps, facts, before, now);
-  if (now >= due && isRefundUnpaid(operation, sight, due, clockOffsetIn(facts)))
+  if (now >= due && isRefundUnpaid(operation, sight, due, pickClockOffset(facts)))
     return reopenArbitration(deps, facts, before, now);
   // It is not known yet which refunds the chain had at the deadline.
   const dueAt = now < due ? due : now + MINUTE_MS;
@@ -242,7 +244,7 @@ async function changeRefund(
   const claim = { disputed: 0, owed: set.owed - before.owed };
   await commitAll(deps, [
     ...updateRefund(deps.db, before, set),
-    ...applyClaim(deps, before, sellerInFacts(facts), claim, now).statements,
+    ...applyClaim(deps, before, pickSeller(facts), claim, now).statements,
     ...recordDisputeUpdated(deps, row, now),
   ]);
   return row;
@@ -255,7 +257,7 @@ async function reopenArbitration(deps: Deps, facts: EndingFacts, before: Dispute
   if (resolution === null) throw new Error("unreachable: it has ended");
   const set = {
     arbitrationAt: now,
-    dueAt: arbitrationDue({ arbitrationAt: now }),
+    dueAt: computeArbitrationDue({ arbitrationAt: now }),
     refundStatus: "outstanding",
     resolution: null,
     resolvedAt: null,
@@ -264,7 +266,7 @@ async function reopenArbitration(deps: Deps, facts: EndingFacts, before: Dispute
     owed: 0,
   } as const;
   const row: DisputeRow = { ...before, ...set, status: "arbitration" };
-  const { provider, consumer } = countsOfResolution(resolution);
+  const { provider, consumer } = toResolutionCounts(resolution);
   const effect = {
     provider: reverseCounts(provider, 1),
     consumer: reverseCounts(consumer, 1),
@@ -273,7 +275,7 @@ async function reopenArbitration(deps: Deps, facts: EndingFacts, before: Dispute
   await commitAll(deps, [
     ...moveDispute(db, before, move(disputeMachine, before.status, "refund_overdue"), set),
     alertOperator(db, before),
-    ...applyEffect(deps, before, sellerInFacts(facts), effect, now).statements,
+    ...applyEffect(deps, before, pickSeller(facts), effect, now).statements,
     ...recordDisputeUpdated(deps, row, now),
   ]);
   return row;

@@ -5,7 +5,7 @@ import { countDisputes, type DisputeCounts } from "../agents/store.ts";
 import { requestOperation } from "../chain/store.ts";
 import type { Deps } from "../context.ts";
 import type { Database, Statement } from "../db/batch.ts";
-import { clockDifference, type WithProviderOffset } from "../db/clock.ts";
+import { computeClockDifference, type WithProviderOffset } from "../db/clock.ts";
 import type { MarketRow } from "../db/tables/agents.ts";
 import type { DisputeRow } from "../db/tables/disputes.ts";
 import type { EscrowRow } from "../db/tables/money.ts";
@@ -27,7 +27,7 @@ export type FoundSeller = {
 export const toFoundSeller = (seller: (Seller & WithProviderOffset) | null, clockOffsetMs: number): FoundSeller =>
   seller
     ? {
-        apart: clockDifference({ ...seller, clockOffsetMs }),
+        apart: computeClockDifference({ ...seller, clockOffsetMs }),
         provider: seller,
         markets: seller.markets,
         escrows: seller.escrows,

@@ -4,34 +4,34 @@ import type { Deps } from "../context.ts";
 import { move } from "../core/machine.ts";
 import type { RefundStatus, Resolution, Verdict } from "../core/vocabulary.ts";
 import type { Database, ReadResults, Statement } from "../db/batch.ts";
-import { clockDifference } from "../db/clock.ts";
+import { computeClockDifference } from "../db/clock.ts";
 import type { DisputeRow } from "../db/tables/disputes.ts";
 import { recordEventForParties } from "../journal/events.ts";
 import type { EscrowTurned } from "../tasks/close.ts";
 import {
   type AppliedVerdict,
   closeHeldTask,
+  computeResumedWindowEnd,
   replaceVerdict,
-  resumedWindowEnd,
   resumeTask,
   verdictReads,
 } from "../tasks/verdict.ts";
 import { applyClaim, countBothAgents, type Effect, type FoundSeller } from "./effects.ts";
 import type { DisputeView } from "./schema.ts";
-import { type DisputeTrigger, disputeMachine, refundDue } from "./states.ts";
-import { findRefundedDispute, moveDispute, taskOf } from "./store.ts";
-import { refundPayable, scoreAfter } from "./terms.ts";
+import { computeRefundDue, type DisputeTrigger, disputeMachine } from "./states.ts";
+import { findRefundedDispute, moveDispute, selectTaskOfDispute } from "./store.ts";
+import { computePartialScore, computeRefundPayable } from "./terms.ts";
 import { toDisputeView } from "./views.ts";
 
 /** Reads everything that an end needs in one trip of constant size. */
-export const endingReads = (db: Database, disputeId: string) => ({
+export const buildEndingReads = (db: Database, disputeId: string) => ({
   found: findRefundedDispute(db, disputeId),
-  ...verdictReads(db, taskOf(disputeId)),
+  ...verdictReads(db, selectTaskOfDispute(disputeId)),
 });
-export type EndingFacts = ReadResults<ReturnType<typeof endingReads>>;
+export type EndingFacts = ReadResults<ReturnType<typeof buildEndingReads>>;
 
-export const sellerInFacts = ({ found, provider, markets, escrows }: EndingFacts): FoundSeller => ({
-  apart: found ? clockDifference(found) : 0,
+export const pickSeller = ({ found, provider, markets, escrows }: EndingFacts): FoundSeller => ({
+  apart: found ? computeClockDifference(found) : 0,
   provider,
   markets,
   escrows,
@@ -57,10 +57,10 @@ export function endDispute(
   now: number,
 ): Ended {
   const { db } = deps;
-  const set = endingColumns(facts, before, ending, now);
+  const set = toEndingColumns(facts, before, ending, now);
   const row: DisputeRow = { ...before, ...set, status: "resolved" };
-  const effect = effectOf(row);
-  const applied = applyClaim(deps, before, sellerInFacts(facts), effect.claim, now);
+  const effect = toEndingEffect(row);
+  const applied = applyClaim(deps, before, pickSeller(facts), effect.claim, now);
   const task = endTask(deps, { ...facts, escrows: [...applied.escrows], turned: applied.turned }, row, now);
   const view = toDisputeView(deps.config, row, now);
   return {
@@ -79,20 +79,20 @@ export function endDispute(
   };
 }
 
-function endingColumns({ task, found }: EndingFacts, before: DisputeRow, ending: Ending, now: number) {
+function toEndingColumns({ task, found }: EndingFacts, before: DisputeRow, ending: Ending, now: number) {
   // deadlines.ts and payout.ts account for refunds that are booked after the end.
   const refundedBefore = Math.max(before.refundedBefore, found?.earlier ?? 0);
   const since = Math.max(0, (found?.refunded ?? 0) - refundedBefore);
   const { resolution, refund, from, endedBy, finding = null } = ending;
   const bountyBy =
     WINNERS[resolution] === "consumer" ? "provider" : WINNERS[resolution] === "provider" ? "consumer" : null;
-  const payable = refundPayable({ gross: before.gross, refundedBefore, refund });
+  const payable = computeRefundPayable({ gross: before.gross, refundedBefore, refund });
   const owes: RefundStatus = from !== null && payable > 0 ? "owed" : "none";
   const resumes = resolution === "withdrawn" && before.heldMs !== null && task?.task.status === "disputed";
   const unpaid = Math.max(0, payable - since - before.paidOut);
   // If the provider does not pay the refund itself, an arbiter may still award the whole disputed amount.
   const owed = owes === "none" ? 0 : from === "vault" ? unpaid : before.disputed;
-  const resumed = resumes ? resumedWindowEnd(before.heldMs ?? 0, now) : null;
+  const resumed = resumes ? computeResumedWindowEnd(before.heldMs ?? 0, now) : null;
   return {
     resolution,
     refund,
@@ -108,7 +108,7 @@ function endingColumns({ task, found }: EndingFacts, before: DisputeRow, ending:
       owes === "owed" && from === "provider"
         ? since >= Math.min(refund, before.gross - refundedBefore)
           ? now
-          : refundDue(now)
+          : computeRefundDue(now)
         : resumed,
   } as const;
 }
@@ -123,7 +123,7 @@ const WINNERS: Readonly<Record<Resolution, "consumer" | "provider" | null>> = {
 };
 
 /** The counts of an end. They are reversed if the dispute goes to the arbiter after all. */
-export function countsOfResolution(resolution: Resolution): Pick<Effect, "provider" | "consumer"> {
+export function toResolutionCounts(resolution: Resolution): Pick<Effect, "provider" | "consumer"> {
   const winner = WINNERS[resolution];
   const of = (side: "consumer" | "provider") => ({
     open: -1,
@@ -133,8 +133,8 @@ export function countsOfResolution(resolution: Resolution): Pick<Effect, "provid
   return { provider: of("provider"), consumer: of("consumer") };
 }
 
-const effectOf = (row: DisputeRow): Effect => ({
-  ...countsOfResolution(row.resolution ?? "withdrawn"),
+const toEndingEffect = (row: DisputeRow): Effect => ({
+  ...toResolutionCounts(row.resolution ?? "withdrawn"),
   claim: { disputed: -row.disputed, owed: row.owed },
 });
 
@@ -157,9 +157,9 @@ function endTask(deps: Deps, facts: EndingFacts & EscrowTurned, row: DisputeRow,
     return { ...TASK_UNCHANGED, statements: resumeTask(deps.db, task, { left: heldMs ?? 0, filedAt }, now) };
   }
   const verdict = VERDICTS[resolution];
-  const score = scoreAfter(row.refund, row.gross);
+  const score = computePartialScore(row.refund, row.gross);
   const verdictScore = verdict === "partially_upheld" ? score : null;
-  const closed = outcomeOf(resolution, score);
+  const closed = toTaskOutcome(resolution, score);
   if (task.status === "disputed") return closeHeldTask(deps, facts, { ...closed, verdict, verdictScore }, filedAt, now);
   // If the dispute comes to the arbiter after a concession, the task that the concession closed gets a new outcome. A task that had closed before
   // the filing keeps the consumer's answer.
@@ -168,7 +168,7 @@ function endTask(deps: Deps, facts: EndingFacts & EscrowTurned, row: DisputeRow,
   return replaceVerdict(deps, facts, { ...ended, verdict, verdictScore }, now);
 }
 
-function outcomeOf(resolution: Resolution, score: number) {
+function toTaskOutcome(resolution: Resolution, score: number) {
   if (resolution === "upheld") return { outcome: "rejected", score: 0 } as const;
   if (resolution === "rejected") return { outcome: "confirmed", score: 1 } as const;
   return { outcome: "partial", score } as const;
@@ -181,7 +181,7 @@ function startRefund({ db }: Deps, row: DisputeRow, now: number): Statement[] {
     return [requestOperation(db, { network, kind: "payout", subject: disputeId }, {}, Date.now())];
   if (row.refundFrom !== "provider") return [];
   // Block times are real time.
-  return [awaitDisputeRefund({ db }, row, refundDue(now) - (now - Date.now()))];
+  return [awaitDisputeRefund({ db }, row, computeRefundDue(now) - (now - Date.now()))];
 }
 
 /** The awaited amount includes refunds from before the filing, because the follower adds up all refunds of the settlement. `until`: real time. */
@@ -192,4 +192,4 @@ export function awaitDisputeRefund({ db }: Pick<Deps, "db">, row: DisputeRow, un
 }
 
 /** How far the clock that rules a dispute is ahead of real time. */
-export const clockOffsetIn = ({ found }: Pick<EndingFacts, "found">): number => found?.clockOffsetMs ?? 0;
+export const pickClockOffset = ({ found }: Pick<EndingFacts, "found">): number => found?.clockOffsetMs ?? 0;

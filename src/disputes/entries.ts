@@ -2,7 +2,7 @@
 // both. Each entry is dated on the clock of its log's platform (ACC-9).
 import type { ActivityAction, Actor, RefundStatus } from "../core/vocabulary.ts";
 import type { Database, Statement } from "../db/batch.ts";
-import { clockDifference, type Timed, type WithProviderOffset } from "../db/clock.ts";
+import { computeClockDifference, type Timed, type WithProviderOffset } from "../db/clock.ts";
 import type { DisputeRow } from "../db/tables/disputes.ts";
 import { recordActivity } from "../journal/activity.ts";
 import { type Caller, noteAct, type PartyCall } from "./parties.ts";
@@ -11,7 +11,7 @@ import type { DisputeView } from "./schema.ts";
 /** The log of one side does not say who acted for the other side. */
 const FILING: Actor = { type: "system", id: "dispute_filing" };
 
-const subjectOf = ({ disputeId: id }: Pick<DisputeRow, "disputeId">) => ({ type: "dispute", id });
+const toDisputeSubject = ({ disputeId: id }: Pick<DisputeRow, "disputeId">) => ({ type: "dispute", id });
 
 /** If one platform files against its own agent, the entry of its act is enough. `apart`: how far the provider's clock is ahead of `now`. */
 export function noteFiling(
@@ -26,7 +26,7 @@ export function noteFiling(
   const told = recordActivity(call.db, { platformId, environment }, now + apart, {
     action: "dispute.filed",
     actor: FILING,
-    subject: subjectOf(dispute),
+    subject: toDisputeSubject(dispute),
   });
   return [...act, told];
 }
@@ -73,10 +73,15 @@ function recordInBothLogs(
   const { environment, consumerPlatformId, providerPlatformId } = found.dispute;
   // If one platform has both agents, both keys and both instants are equal, and the map holds one entry.
   const logs = new Map([
-    [providerPlatformId, now + clockDifference(found)],
+    [providerPlatformId, now + computeClockDifference(found)],
     [consumerPlatformId, now],
   ]);
   return [...logs].map(([platformId, at]) =>
-    recordActivity(db, { platformId, environment }, at, { action, actor, subject: subjectOf(found.dispute), changes }),
+    recordActivity(db, { platformId, environment }, at, {
+      action,
+      actor,
+      subject: toDisputeSubject(found.dispute),
+      changes,
+    }),
   );
 }

@@ -1,12 +1,12 @@
 // Takes evidence of either party until the dispute has ended (DSP-8): links, which are never fetched, and digests. Each side has its own limit, so
 // that neither uses up the other's.
-import { fieldError, ServiceError, validationError } from "../core/errors.ts";
+import { ServiceError, toFieldError, toValidationError } from "../core/errors.ts";
 import { DISPUTE_EVIDENCE_MAX } from "../core/limits.ts";
 import { move, tryMove } from "../core/machine.ts";
 import type { Side } from "../core/vocabulary.ts";
 import { recordEventForParties } from "../journal/events.ts";
 import { retryUnderLocks } from "../objects/locks.ts";
-import { CONSUMER_CLOCK, noteAct, nowOfCaller, type PartyCall, readAs, refuseStranger } from "./parties.ts";
+import { CONSUMER_CLOCK, computeCallerNow, noteAct, type PartyCall, readAs, refuseStranger } from "./parties.ts";
 import type { EvidenceView } from "./responses.ts";
 import type { EvidenceInput } from "./schema.ts";
 import { disputeMachine } from "./states.ts";
@@ -54,7 +54,7 @@ async function addEvidenceOnce(
       ...moveDispute(db, before, move(disputeMachine, before.status, "submit_evidence"), set),
       insertEvidence(db, row),
       ...recordEventForParties(db, before, now, { type: "dispute.updated", object }),
-      ...noteAct(call, caller, nowOfCaller(call, caller, found), { action: "dispute.evidence_added", disputeId }),
+      ...noteAct(call, caller, computeCallerNow(call, caller, found), { action: "dispute.evidence_added", disputeId }),
     ],
     view,
   );
@@ -65,9 +65,13 @@ async function addEvidenceOnce(
 function chooseSubmitter(sides: readonly Side[], { submitted_by: named }: EvidenceInput): Side {
   const [only, other] = sides;
   if (named !== undefined && !sides.includes(named)) {
-    throw validationError([fieldError("submitted_by", "invalid_value", "The caller does not represent this side.")]);
+    throw toValidationError([
+      toFieldError("submitted_by", "invalid_value", "The caller does not represent this side."),
+    ]);
   }
   const side = named ?? (other === undefined ? only : undefined);
   if (side !== undefined) return side;
-  throw validationError([fieldError("submitted_by", "required", "Both agents belong to the account: name the side.")]);
+  throw toValidationError([
+    toFieldError("submitted_by", "required", "Both agents belong to the account: name the side."),
+  ]);
 }

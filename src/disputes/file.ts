@@ -3,8 +3,8 @@
 import { type Precheck, precheck } from "../call.ts";
 import { requireNetwork } from "../chain/networks.ts";
 import { commitAll } from "../commit.ts";
-import { type FieldError, fieldError, ServiceError, validationError } from "../core/errors.ts";
-import { newId } from "../core/ids.ts";
+import { type FieldError, ServiceError, toFieldError, toValidationError } from "../core/errors.ts";
+import { createId } from "../core/ids.ts";
 import { DAY_MS, DISPUTE_ANSWER_DAYS } from "../core/limits.ts";
 import { isDecimal, parseAmount } from "../core/money.ts";
 import { Conflict } from "../core/retry.ts";
@@ -15,30 +15,30 @@ import { findSellerIn } from "../identity/owned-store.ts";
 import { recordEventForParties } from "../journal/events.ts";
 import { retryUnderLocks } from "../objects/locks.ts";
 import { closeAtWindowEnd } from "../tasks/auto-confirm.ts";
-import { closingReads } from "../tasks/close.ts";
+import { prepareClosingReads } from "../tasks/close.ts";
 import { holdTask } from "../tasks/verdict.ts";
 import { applyEffect, toFoundSeller } from "./effects.ts";
 import { noteFiling } from "./entries.ts";
 import { recordFilingNotice } from "./notices.ts";
-import { type Caller, CONSUMER_CLOCK, type PartyCall, readAs, sidesOf } from "./parties.ts";
+import { type Caller, CONSUMER_CLOCK, type PartyCall, pickSides, readAs } from "./parties.ts";
 import { queueReserve } from "./reserve.ts";
 import type { DisputeInput, DisputeView } from "./schema.ts";
 import { findDisputable, findLatestDispute, findSellersAccount, insertDispute, refuseReversed } from "./store.ts";
-import { bountyOf, reasonOf } from "./terms.ts";
+import { computeBounty, toDisputeReason } from "./terms.ts";
 import { toDisputeView } from "./views.ts";
 
 const ONE_UNIT = 1;
 
-const settlementIdOf = ({ transaction_id, facilitation_id }: Partial<DisputeInput>): string =>
+const pickSettlementId = ({ transaction_id, facilitation_id }: Partial<DisputeInput>): string =>
   transaction_id ?? facilitation_id ?? "";
 
-const filingReads = ({ db }: PartyCall, id: string) => ({
+const buildFilingReads = ({ db }: PartyCall, id: string) => ({
   found: findDisputable(db, id),
   latest: findLatestDispute(db, id),
   seller: findSellerIn(db, id),
   sellersAccount: findSellersAccount(db, id),
 });
-type Filing = ReadResults<ReturnType<typeof filingReads>>;
+type Filing = ReadResults<ReturnType<typeof buildFilingReads>>;
 
 export async function fileDispute(call: PartyCall, input: DisputeInput): Promise<DisputeView> {
   const filed = await retryUnderLocks(call.deps.env, (touches) => fileOnce(call, input, touches));
@@ -48,7 +48,7 @@ export async function fileDispute(call: PartyCall, input: DisputeInput): Promise
 
 async function fileOnce(call: PartyCall, input: DisputeInput, touches: (dids: readonly string[]) => void) {
   const { db, deps, now } = call;
-  const { caller, ...facts } = await readAs(call, filingReads(call, settlementIdOf(input)), CONSUMER_CLOCK);
+  const { caller, ...facts } = await readAs(call, buildFilingReads(call, pickSettlementId(input)), CONSUMER_CLOCK);
   const { transaction, task, refunded, clockOffsetMs } = requireDisputable(call, caller, facts);
   const disputed = parseDisputedAmount(call, transaction, input);
   refuseFiling(transaction, facts.latest, now);
@@ -62,7 +62,7 @@ async function fileOnce(call: PartyCall, input: DisputeInput, touches: (dids: re
     ...toStoredWords(input),
     heldMs: held ? task.confirmBy - now : null,
     refundedBefore: refunded,
-    bounty: bountyOf(disputed, requireNetwork(deps.config.networks, transaction.network).decimals),
+    bounty: computeBounty(disputed, requireNetwork(deps.config.networks, transaction.network).decimals),
   };
   const effect = { provider: { open: 1 }, consumer: { open: 1 }, claim: { disputed, owed: 0 } };
   const found = toFoundSeller(facts.seller, clockOffsetMs);
@@ -84,7 +84,7 @@ async function fileOnce(call: PartyCall, input: DisputeInput, touches: (dids: re
 
 /** Records the end of the task's window first, so that the retry files a dispute about a closed task. */
 async function recordEnd({ deps }: PartyCall, taskId: string, now: number): Promise<never> {
-  const facts = await readBatch(deps.db, closingReads(deps.db, taskId));
+  const facts = await readBatch(deps.db, prepareClosingReads(deps.db, taskId));
   if (facts.task?.task.status === "open") await commitAll(deps, closeAtWindowEnd(deps, facts, now));
   throw new Conflict(new Error("the task has just closed"));
 }
@@ -93,7 +93,7 @@ async function recordEnd({ deps }: PartyCall, taskId: string, now: number): Prom
 function requireDisputable(call: PartyCall, caller: Caller, { found }: Pick<Filing, "found">) {
   if (!found || found.transaction.reversedAt !== null) throw new ServiceError("facilitation_not_found");
   const { transaction } = found;
-  const sides = sidesOf(call, caller, transaction);
+  const sides = pickSides(call, caller, transaction);
   if (sides.includes("consumer")) {
     if (caller.environment !== transaction.environment) throw new ServiceError("environment_mismatch");
     return found;
@@ -103,15 +103,15 @@ function requireDisputable(call: PartyCall, caller: Caller, { found }: Pick<Fili
 }
 
 function parseDisputedAmount({ deps }: PartyCall, transaction: TransactionRow, input: Partial<DisputeInput>): number {
-  const faults = valueFaults(deps.config.networks, transaction, input);
-  if (faults.length > 0) throw validationError(faults);
+  const faults = findValueFaults(deps.config.networks, transaction, input);
+  if (faults.length > 0) throw toValidationError(faults);
   const { decimals } = requireNetwork(deps.config.networks, transaction.network);
   const parsed = parseAmount(input.disputed_amount ?? "", decimals);
   if (!parsed.ok) throw new Error("unreachable: a faulty amount was refused");
   return parsed.units;
 }
 
-function valueFaults(
+function findValueFaults(
   networks: Parameters<typeof requireNetwork>[0],
   transaction: TransactionRow,
   { disputed_amount: disputed, currency }: Partial<DisputeInput>,
@@ -121,10 +121,10 @@ function valueFaults(
   const parsed = disputed === undefined || !isDecimal(disputed) ? null : parseAmount(disputed, decimals);
   const fits = parsed === null || (parsed.ok && parsed.units >= ONE_UNIT && parsed.units <= transaction.gross);
   return [
-    ...(fits ? [] : [fieldError("disputed_amount", "invalid_disputed_amount")]),
+    ...(fits ? [] : [toFieldError("disputed_amount", "invalid_disputed_amount")]),
     ...(currency === undefined || currency === transaction.currency
       ? []
-      : [fieldError("currency", "invalid_value", `The transaction was settled in ${transaction.currency}.`)]),
+      : [toFieldError("currency", "invalid_value", `The transaction was settled in ${transaction.currency}.`)]),
   ];
 }
 
@@ -144,7 +144,7 @@ function refuseFiling(transaction: TransactionRow, latest: DisputeRow | null, no
 }
 
 function toStoredWords({ reason, description, resolution_sought: sought }: DisputeInput) {
-  const named = reasonOf(reason);
+  const named = toDisputeReason(reason);
   if (named === null) throw new Error("unreachable: an unknown reason was refused");
   return { reason: named, description: description || null, resolutionSought: sought || null };
 }
@@ -160,7 +160,7 @@ function toDisputeRow(
   const answersUntil = now + DISPUTE_ANSWER_DAYS * DAY_MS;
   return {
     // The id is drawn by real time, so that operators list the disputes of all sandboxes in the order of filing.
-    disputeId: newId("dsp", deps.clock.now()),
+    disputeId: createId("dsp", deps.clock.now()),
     ...{ transactionId, taskId, environment, consumerDid, providerDid, consumerPlatformId, providerPlatformId },
     ...{ network, currency, gross, contract, settlementKey },
     attempt: (latest?.attempt ?? 0) + 1,
@@ -187,11 +187,11 @@ function toDisputeRow(
 /** Finds the faults of the input that need the settlement. */
 export function precheckFiling(call: PartyCall, input: Partial<DisputeInput>): Precheck {
   return precheck<{ found: ReturnType<typeof findDisputable> }, Caller>(
-    { found: findDisputable(call.db, settlementIdOf(input)) },
+    { found: findDisputable(call.db, pickSettlementId(input)) },
     ({ found, caller }) => {
-      if (settlementIdOf(input) === "") return [];
+      if (pickSettlementId(input) === "") return [];
       const { transaction } = requireDisputable(call, caller, { found });
-      return valueFaults(call.deps.config.networks, transaction, input);
+      return findValueFaults(call.deps.config.networks, transaction, input);
     },
   );
 }

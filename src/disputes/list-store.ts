@@ -3,21 +3,21 @@
 import { and, type SQL, sql } from "drizzle-orm";
 import type { Position } from "../core/page.ts";
 import type { DisputeStatus, Environment } from "../core/vocabulary.ts";
-import { type AccountFilter, accountRanges, agentRanges } from "../db/account-ranges.ts";
+import { type AccountFilter, buildAccountRanges, buildAgentRanges } from "../db/account-ranges.ts";
 import { type Database, type Read, read } from "../db/batch.ts";
 import {
-  bareColumns,
   type FoundRows,
   fitsOrEndsScan,
   IS_SCAN_END,
   isBelow,
   type Ranges,
+  selectBareColumns,
   selectScan,
   toFoundRows,
 } from "../db/pages.ts";
 import { type DisputeRow, disputes } from "../db/tables/disputes.ts";
 import type { Tenant } from "../db/tenant.ts";
-import { paidOutColumn } from "./store.ts";
+import { selectPaidOut } from "./store.ts";
 
 export type ListedDispute = DisputeRow & { readonly clockOffsetMs: number };
 
@@ -32,12 +32,12 @@ export type DisputeFilter = AccountFilter & {
 type DisputePage = { readonly limit: number; readonly after: Position | null };
 
 const [AT, ID] = [sql`filed_at`, sql`dispute_id`];
-const LISTED_COLUMNS = bareColumns(disputes);
+const LISTED_COLUMNS = selectBareColumns(disputes);
 /** Production has no offset: its clock cannot be moved. */
 const OFFSET = sql<number>`case when environment = 'sandbox' then
   coalesce((select p.clock_offset_ms from platforms p where p.platform_id = listed.consumer_platform_id), 0) else 0 end`;
 
-const boundsOf = ({ since, until }: DisputeFilter, after: Position | null): SQL | undefined => {
+const toFilingBounds = ({ since, until }: DisputeFilter, after: Position | null): SQL | undefined => {
   const by = until === undefined ? undefined : until - 1;
   return and(since === undefined ? undefined : sql`${AT} >= ${since}`, isBelow(AT, ID, after, by));
 };
@@ -51,7 +51,7 @@ const listDisputes = (
   const rows = db
     .select({
       ...LISTED_COLUMNS,
-      paidOut: paidOutColumn("listed"),
+      paidOut: selectPaidOut("listed"),
       beyond: IS_SCAN_END,
       clockOffsetMs: sql<number>`${OFFSET}`.as("clock_offset_ms"),
     })
@@ -61,7 +61,7 @@ const listDisputes = (
   return read(rows, toFoundRows);
 };
 
-const rangesByFiling = (from: readonly SQL[]): Ranges => ({
+const toFilingRanges = (from: readonly SQL[]): Ranges => ({
   columns: LISTED_COLUMNS,
   from,
   order: sql`filed_at desc, dispute_id desc`,
@@ -83,8 +83,8 @@ export const listAccountDisputes = (
   now: number,
   page: DisputePage,
 ): Read<FoundRows<ListedDispute>> => {
-  const from = accountRanges(sql`disputes`, tenant, { did, role }, boundsOf(between, page.after));
-  return listDisputes(db, rangesByFiling(from), hasEffectiveStatus(status, now), page);
+  const from = buildAccountRanges(sql`disputes`, tenant, { did, role }, toFilingBounds(between, page.after));
+  return listDisputes(db, toFilingRanges(from), hasEffectiveStatus(status, now), page);
 };
 
 /** Lists an agent's disputes in its present environment. */
@@ -97,8 +97,8 @@ export const listOwnDisputes = (
 ): Read<FoundRows<ListedDispute>> => {
   const environment = sql<Environment>`(select a.environment from agents a where a.did = ${did})`;
   const sides = role === undefined ? (["provider", "consumer"] as const) : [role];
-  const from = agentRanges({ table: sql`disputes`, environment }, did, sides, boundsOf(between, page.after));
-  return listDisputes(db, rangesByFiling(from), hasEffectiveStatus(status, now), page);
+  const from = buildAgentRanges({ table: sql`disputes`, environment }, did, sides, toFilingBounds(between, page.after));
+  return listDisputes(db, toFilingRanges(from), hasEffectiveStatus(status, now), page);
 };
 
 const AFTER_ALL_IDS = "dsp`";
@@ -120,7 +120,7 @@ export const listAllDisputes = (
   const ranged = platformId !== undefined && environment !== undefined;
   const before = sql`dispute_id < ${page.after?.id ?? AFTER_ALL_IDS}`;
   const from = ranged
-    ? accountRanges(sql`disputes`, { platformId, environment }, {}, isBelow(AT, ID, page.after))
+    ? buildAccountRanges(sql`disputes`, { platformId, environment }, {}, isBelow(AT, ID, page.after))
     : [sql`disputes where ${before}`];
   const order = ranged ? sql`filed_at desc, dispute_id desc` : sql`dispute_id desc`;
   const fits = and(

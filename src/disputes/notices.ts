@@ -7,11 +7,11 @@ import type { DisputeRow } from "../db/tables/disputes.ts";
 import type { NoticeAccount } from "../journal/notice-store.ts";
 import { recordNoticeTo } from "../journal/notices.ts";
 
-const disputeData = ({ environment, disputeId, providerDid, consumerDid, currency }: DisputeRow) => ({
+const pickDisputeData = ({ environment, disputeId, providerDid, consumerDid, currency }: DisputeRow) => ({
   ...{ environment, disputeId, providerDid, consumerDid, currency },
 });
 
-const amountIn = ({ config }: Deps, { network }: DisputeRow, units: number): string =>
+const formatDisputeAmount = ({ config }: Deps, { network }: DisputeRow, units: number): string =>
   formatTokenUnits(requireNetwork(config.networks, network), units);
 
 export const recordFilingNotice = (deps: Deps, account: NoticeAccount | null, dispute: DisputeRow): Statement[] =>
@@ -19,9 +19,9 @@ export const recordFilingNotice = (deps: Deps, account: NoticeAccount | null, di
   recordNoticeTo(deps.db, account, deps.clock.now(), {
     kind: "customer.dispute_filed",
     data: {
-      ...disputeData(dispute),
+      ...pickDisputeData(dispute),
       reason: dispute.reason,
-      amount: amountIn(deps, dispute, dispute.disputed),
+      amount: formatDisputeAmount(deps, dispute, dispute.disputed),
       answersUntil: dispute.answersUntil,
     },
   });
@@ -35,7 +35,7 @@ export function recordDecisionNotices(
   const { sellersAccount, buyersAccount } = accounts;
   const { resolution } = dispute;
   if (resolution === null) throw new Error("unreachable: it is decided");
-  const data = { ...disputeData(dispute), resolution, refund: amountIn(deps, dispute, dispute.refund) };
+  const data = { ...pickDisputeData(dispute), resolution, refund: formatDisputeAmount(deps, dispute, dispute.refund) };
   const isOne = sellersAccount?.platformId === buyersAccount?.platformId;
   const sides = isOne ? [sellersAccount] : [sellersAccount, buyersAccount];
   return sides.flatMap((account) =>

@@ -1,13 +1,13 @@
 // Routes of disputes for operators (DSP-16).
-import { route } from "../http/route.ts";
+import { defineRoute } from "../http/route.ts";
 import { getDisputeCase } from "./case.ts";
-import { operatorDisputeQuery, payoutInput, verdictFaults, verdictInput } from "./operator-schema.ts";
+import { findVerdictFaults, operatorDisputeQuery, payoutInput, verdictInput } from "./operator-schema.ts";
 import { repeatPayout } from "./repeat-payout.ts";
 import { getAllDisputes, precheckDispute, resolveDispute } from "./resolve.ts";
 import { disputeParams } from "./schema.ts";
 
 export const operatorDisputeRoutes = [
-  route({
+  defineRoute({
     method: "get",
     path: "/v1/operator/disputes",
     operationId: "listAllDisputes",
@@ -17,7 +17,7 @@ export const operatorDisputeRoutes = [
     errors: [],
     handle: (call, { query }) => getAllDisputes(call, query),
   }),
-  route({
+  defineRoute({
     method: "get",
     path: "/v1/operator/disputes/{dispute_id}",
     operationId: "getDisputeCase",
@@ -28,21 +28,21 @@ export const operatorDisputeRoutes = [
     handle: (call, { params }) => getDisputeCase(call, params.dispute_id),
     precheck: (call, { params }) => precheckDispute(call, params.dispute_id),
   }),
-  route({
+  defineRoute({
     method: "post",
     path: "/v1/operator/disputes/{dispute_id}/resolve",
     operationId: "resolveDispute",
     surfaces: ["operator"],
     params: disputeParams,
     body: verdictInput,
-    rules: verdictFaults,
+    rules: findVerdictFaults,
     status: 200,
     errors: ["not_found", "invalid_status"],
     idempotency: "plain",
     handle: (call, { params, body }) => resolveDispute(call, params.dispute_id, body),
     precheck: (call, { params }) => precheckDispute(call, params.dispute_id),
   }),
-  route({
+  defineRoute({
     method: "post",
     path: "/v1/operator/disputes/{dispute_id}/payout",
     operationId: "repeatPayout",

@@ -1,9 +1,9 @@
 // Schemas of the operators' list of disputes, of a verdict, and of a repeated payout (DSP-16, DSP-19).
 import * as z from "zod";
-import { type FieldError, fieldError } from "../core/errors.ts";
+import { type FieldError, toFieldError } from "../core/errors.ts";
 import { VERDICTS } from "../core/vocabulary.ts";
 
-import { amountInput, environment, pageQuery, text } from "../http/schemas.ts";
+import { amountInput, buildTextSchema, environment, pageQuery } from "../http/schemas.ts";
 
 import { disputeStatus, WORDS_MAX } from "./schema.ts";
 
@@ -19,22 +19,22 @@ export const verdictInput = z
   .strictObject({
     resolution: z.enum(VERDICTS).register(z.globalRegistry, { id: "Verdict" }),
     refund_amount: amountInput.nullable().optional(),
-    reason: text(WORDS_MAX),
+    reason: buildTextSchema(WORDS_MAX),
   })
   .register(z.globalRegistry, { id: "VerdictInput" });
 export type VerdictInput = z.infer<typeof verdictInput>;
 
 /** A partial award needs an amount, and a rejection allows none. */
-export function verdictFaults(raw: unknown): FieldError[] {
+export function findVerdictFaults(raw: unknown): FieldError[] {
   if (typeof raw !== "object" || raw === null) return [];
   const { resolution: given, refund_amount: refund } = raw as VerdictInput;
   const absent = refund === undefined || refund === null;
-  if (given === "partially_upheld" && absent) return [fieldError("refund_amount", "required")];
+  if (given === "partially_upheld" && absent) return [toFieldError("refund_amount", "required")];
   if (given !== "rejected" || absent || Number(refund) === 0) return [];
-  return [fieldError("refund_amount", "invalid_value", "Must be absent or zero when the dispute is rejected.")];
+  return [toFieldError("refund_amount", "invalid_value", "Must be absent or zero when the dispute is rejected.")];
 }
 
 export const payoutInput = z
-  .strictObject({ reason: text(WORDS_MAX) })
+  .strictObject({ reason: buildTextSchema(WORDS_MAX) })
   .register(z.globalRegistry, { id: "PayoutInput" });
 export type PayoutInput = z.infer<typeof payoutInput>;

@@ -5,7 +5,7 @@ import { ServiceError } from "../core/errors.ts";
 import type { ActivityAction, Actor, Environment, Side } from "../core/vocabulary.ts";
 import { SIDES } from "../core/vocabulary.ts";
 import type { ReadResults, Reads, Statement } from "../db/batch.ts";
-import { clockDifference, type Timed, type WithProviderOffset } from "../db/clock.ts";
+import { computeClockDifference, type Timed, type WithProviderOffset } from "../db/clock.ts";
 import { type Changes, recordActivity } from "../journal/activity.ts";
 import type { Parties } from "../journal/events.ts";
 
@@ -26,7 +26,7 @@ export const readAs = async <R extends Reads>(
 ): Promise<ReadResults<R> & { caller: Caller }> =>
   call.surface === "agent" ? call.read(reads, options) : call.read(reads, options);
 
-export function sidesOf(call: PartyCall, caller: Caller, of: Parties): Side[] {
+export function pickSides(call: PartyCall, caller: Caller, of: Parties): Side[] {
   if (call.surface === "agent")
     return SIDES.filter((side) => call.did === (side === "provider" ? of.providerDid : of.consumerDid));
   const { platformId, environment } = caller;
@@ -36,7 +36,7 @@ export function sidesOf(call: PartyCall, caller: Caller, of: Parties): Side[] {
 
 /** A stranger's agent gets 403, a stranger's key 404. */
 export function refuseStranger(call: PartyCall, caller: Caller, of: Parties): Side[] {
-  const sides = sidesOf(call, caller, of);
+  const sides = pickSides(call, caller, of);
   if (sides.length > 0) return sides;
   throw new ServiceError(call.surface === "agent" ? "forbidden" : "not_found");
 }
@@ -47,11 +47,11 @@ export function refuseOtherSide(call: PartyCall, caller: Caller, of: Parties, si
 }
 
 /** Now on the clock of the caller's platform, which dates its log. */
-export const nowOfCaller = (
+export const computeCallerNow = (
   { now }: PartyCall,
   { platformId }: Caller,
   found: Timed<WithProviderOffset & { readonly dispute: Parties }>,
-): number => (platformId === found.dispute.providerPlatformId ? now + clockDifference(found) : now);
+): number => (platformId === found.dispute.providerPlatformId ? now + computeClockDifference(found) : now);
 
 /** An agent's act writes no entry, because the log records management. `now`: on the clock of the caller's platform. */
 export function noteAct(

@@ -38,13 +38,13 @@ export async function readAhead(
         .filter((event): event is Paid => event.kind === "refund" || event.kind === "payout")
         .filter((event) => event.settlementKey === settlementKey && event.contract === contract),
     );
-    if (end.number === head.number) return { refunded: sumOf(found, "refund"), paidOut: sumOf(found, "payout") };
+    if (end.number === head.number) return { refunded: sumPaid(found, "refund"), paidOut: sumPaid(found, "payout") };
     [number, hash] = [end.number, end.hash];
   }
   return "unavailable";
 }
 
-const sumOf = (found: readonly Paid[], kind: Paid["kind"]): number =>
+const sumPaid = (found: readonly Paid[], kind: Paid["kind"]): number =>
   found.filter((one) => one.kind === kind).reduce((all, { amount }) => all + Number(amount), 0);
 
 type SettlementOf = {

@@ -2,12 +2,12 @@
 // change together.
 import type { Signer } from "../chain/gateway.ts";
 import type { Network } from "../chain/networks.ts";
-import { type DriveResult, firstCheckAt, nextCheckAfter } from "../chain/operations.ts";
+import { computeFirstCheck, computeNextCheck, type DriveResult } from "../chain/operations.ts";
 import { noteCheck, operationUnchanged, putOperation, requestOperation, setNextCheck } from "../chain/store.ts";
 import { type ActOnChain, isActCancelled, type VaultAct } from "../chain/vault-acts.ts";
 import { commitAll } from "../commit.ts";
 import type { Deps } from "../context.ts";
-import { instantOfId } from "../core/ids.ts";
+import { decodeIdInstant } from "../core/ids.ts";
 import { CANCELLED_PAYOUT_KEPT_DAYS, DAY_MS, HOUR_MS, MINUTE_MS, PAYOUT_DAYS_MAX, SECOND_MS } from "../core/limits.ts";
 import type { RefundStatus } from "../core/vocabulary.ts";
 import type { Statement } from "../db/batch.ts";
@@ -22,7 +22,7 @@ import { requestReserve } from "./effects.ts";
 import { readAhead } from "./payout-chain.ts";
 import { queueReserve } from "./reserve.ts";
 import { updateRefund } from "./store.ts";
-import { awardPayable, refundPayable } from "./terms.ts";
+import { computeAwardPayable, computeRefundPayable } from "./terms.ts";
 
 export type AwardState = {
   readonly operation: OperationRow;
@@ -53,34 +53,34 @@ type DrivenPart = {
   readonly place: FollowerRow | null;
 };
 
-export const partOf = ({ wanted }: OperationRow): AwardPart | null => {
+export const toAwardPart = ({ wanted }: OperationRow): AwardPart | null => {
   const { before, amount } = wanted;
   return before && amount ? { before: Number(before), amount: Number(amount) } : null;
 };
-export const scheduleOf = ({ wanted }: OperationRow) => {
+export const toPayoutSchedule = ({ wanted }: OperationRow) => {
   const { effective_at: effectiveAt, nonce } = wanted;
   return effectiveAt && nonce ? { effectiveAt: Number(effectiveAt), nonce: Number(nonce) } : null;
 };
 
 /** The refund that the vault still owes, by booked blocks. It excludes the bounty: an unpaid bounty reserves nothing. */
-const refundOwed = ({ dispute, refunded }: AwardState, paidOut = dispute.paidOut): number =>
-  Math.max(0, refundPayable(dispute) - refunded - paidOut);
+const computeRefundOwed = ({ dispute, refunded }: AwardState, paidOut = dispute.paidOut): number =>
+  Math.max(0, computeRefundPayable(dispute) - refunded - paidOut);
 /** The refund that is still to be paid, by all blocks. */
-export const refundLeft = (at: AwardState, paidOut = at.dispute.paidOut): number =>
-  Math.max(0, refundOwed(at, paidOut) - at.ahead);
+export const computeRefundLeft = (at: AwardState, paidOut = at.dispute.paidOut): number =>
+  Math.max(0, computeRefundOwed(at, paidOut) - at.ahead);
 /** The refund and the bounty that are still to be paid, by all blocks. */
-export const awardLeft = ({ dispute, refunded, ahead }: AwardState, paidOut = dispute.paidOut): number =>
-  Math.max(0, awardPayable(dispute) - refunded - paidOut - ahead);
+export const computeAwardLeft = ({ dispute, refunded, ahead }: AwardState, paidOut = dispute.paidOut): number =>
+  Math.max(0, computeAwardPayable(dispute) - refunded - paidOut - ahead);
 
-/** `unpaidColumns`: the status while a part of the refund is owed. */
-const refundStatusFor = (owed: number, unpaid: RefundStatus): RefundStatus => (owed === 0 ? "paid" : unpaid);
+/** `toUnpaidColumns`: the status while a part of the refund is owed. */
+const toRefundStatus = (owed: number, unpaid: RefundStatus): RefundStatus => (owed === 0 ? "paid" : unpaid);
 
 /**
  * The contract pays for 400 days after the settlement. A moved sandbox clock may date the settlement later than real time; then the filing's id tells
  * the real time.
  */
 export const isPayoutExpired = ({ transaction, dispute }: AwardState): boolean => {
-  const settledAt = Math.min(transaction.settledAt, instantOfId("dsp", dispute.disputeId) ?? transaction.settledAt);
+  const settledAt = Math.min(transaction.settledAt, decodeIdInstant("dsp", dispute.disputeId) ?? transaction.settledAt);
   return Date.now() > settledAt + PAYOUT_DAYS_MAX * DAY_MS;
 };
 
@@ -88,12 +88,12 @@ export const isPayoutExpired = ({ transaction, dispute }: AwardState): boolean =
 export async function dropPart(deps: Deps, at: AwardState, part: AwardPart): Promise<void> {
   const { db } = deps;
   const { operation, dispute } = at;
-  const remade = dispute.partsRemade + (awardLeft(at, part.before) > 0 ? 1 : 0);
-  const owed = refundOwed(at);
+  const remade = dispute.partsRemade + (computeAwardLeft(at, part.before) > 0 ? 1 : 0);
+  const owed = computeRefundOwed(at);
   await commitAll(deps, [
     operationUnchanged(db, operation),
     requestOperation(db, operation, {}, Date.now()),
-    ...recordRefundProgress(deps, at, { refundStatus: refundStatusFor(owed, "owed"), owed, partsRemade: remade }),
+    ...recordRefundProgress(deps, at, { refundStatus: toRefundStatus(owed, "owed"), owed, partsRemade: remade }),
   ]);
 }
 
@@ -109,7 +109,7 @@ export async function recheckLostSettlement(deps: Deps, at: AwardState): Promise
   await commitAll(deps, [
     operationUnchanged(db, operation),
     setNextCheck(db, operation, now + (stays ? HOUR_MS : MINUTE_MS), now),
-    ...(stays ? [raiseAlert(db, lostSettlementAlert(dispute))] : []),
+    ...(stays ? [raiseAlert(db, toLostSettlementAlert(dispute))] : []),
   ]);
   return true;
 }
@@ -118,8 +118,8 @@ export async function recheckLostSettlement(deps: Deps, at: AwardState): Promise
 export async function recordNothingToPay(deps: Deps, at: AwardState): Promise<boolean> {
   const { db } = deps;
   const { operation } = at;
-  const owed = refundOwed(at);
-  const left = refundLeft(at);
+  const owed = computeRefundOwed(at);
+  const left = computeRefundLeft(at);
   const now = Date.now();
   // Refunds that are not booked yet leave nothing to give up: the next check sees them booked.
   if (left > 0 && isPayoutExpired(at)) return giveUpAward(deps, at, "expired");
@@ -127,8 +127,8 @@ export async function recordNothingToPay(deps: Deps, at: AwardState): Promise<bo
     operationUnchanged(db, operation),
     setNextCheck(db, operation, owed === 0 ? null : now + (left === 0 ? MINUTE_MS : HOUR_MS), now),
     ...recordRefundProgress(deps, at, {
-      ...paidColumns(at, at.dispute.paidOut),
-      refundStatus: refundStatusFor(owed, "owed"),
+      ...toPaidColumns(at, at.dispute.paidOut),
+      refundStatus: toRefundStatus(owed, "owed"),
       owed,
     }),
   ]);
@@ -148,7 +148,7 @@ export async function giveUpAward(deps: Deps, at: AwardState, reason: string): P
     putOperation(db, operation, { wanted, status: "failed", reason, txHash: null, nextCheckAt }, now),
     setNextCheck(db, operation, nextCheckAt, now),
     ...recordRefundProgress(deps, at, set),
-    raiseAlert(db, refusedPayoutAlert(dispute, reason)),
+    raiseAlert(db, toRefusedPayoutAlert(dispute, reason)),
   ]);
   return true;
 }
@@ -162,17 +162,17 @@ export async function updateReserve(deps: Deps, at: AwardState): Promise<boolean
   await commitAll(deps, [
     operationUnchanged(db, operation),
     setNextCheck(db, operation, nextCheckAt, now),
-    ...recordRefundProgress(deps, at, { ...paidColumns(at, dispute.paidOut), ...set }),
+    ...recordRefundProgress(deps, at, { ...toPaidColumns(at, dispute.paidOut), ...set }),
   ]);
   return true;
 }
 
 function reserveUntil(at: AwardState, until: number, now: number) {
-  const left = refundOwed(at);
+  const left = computeRefundOwed(at);
   const kept = now < until;
   return {
     nextCheckAt: kept ? Math.min(until, now + HOUR_MS) : null,
-    set: { refundStatus: refundStatusFor(left, "outstanding"), owed: kept ? left : 0 },
+    set: { refundStatus: toRefundStatus(left, "outstanding"), owed: kept ? left : 0 },
   };
 }
 
@@ -182,8 +182,8 @@ export function repeatAward(
   at: AwardState,
 ): { readonly row: DisputeRow; readonly statements: Statement[] } {
   const { operation, dispute } = at;
-  const owed = refundOwed(at);
-  const set = { refundStatus: refundStatusFor(owed, "owed"), owed };
+  const owed = computeRefundOwed(at);
+  const set = { refundStatus: toRefundStatus(owed, "owed"), owed };
   return {
     row: { ...dispute, ...set },
     statements: [
@@ -207,15 +207,15 @@ export async function recordPartOutcome(
   if (driven.state === "failed") return recordFailed(deps, at, sent, driven.reason);
   const scheduled = driven.state === "done" ? driven.onChain.scheduled : null;
   if (driven.state === "done" && scheduled === null) return recordPaid(deps, at, part, driven.txHash);
-  const known = scheduled ?? scheduleOf(operation);
+  const known = scheduled ?? toPayoutSchedule(operation);
   const wanted = {
     before: String(part.before),
     amount: String(part.amount),
     ...(known && { effective_at: String(known.effectiveAt), nonce: String(known.nonce) }),
   };
   const reason = driven.state === "waiting" ? driven.reason : "scheduled";
-  const nextCheckAt = scheduled ? Math.max(scheduled.effectiveAt + SECOND_MS, now + MINUTE_MS) : firstCheckAt(now);
-  const owed = refundOwed(at, part.before);
+  const nextCheckAt = scheduled ? Math.max(scheduled.effectiveAt + SECOND_MS, now + MINUTE_MS) : computeFirstCheck(now);
+  const owed = computeRefundOwed(at, part.before);
   const status: RefundStatus = scheduled || driven.txHash !== null ? "sent" : dispute.refundStatus;
   await commitAll(deps, [
     operationUnchanged(db, operation),
@@ -223,9 +223,9 @@ export async function recordPartOutcome(
     setNextCheck(db, operation, nextCheckAt, now),
     // The vault reserves the whole part, because the contract pays all of it even if wallets have refunded some.
     ...recordRefundProgress(deps, at, {
-      ...unpaidColumns(at, part),
+      ...toUnpaidColumns(at, part),
       owed: Math.max(owed, part.amount),
-      refundStatus: refundStatusFor(owed, status),
+      refundStatus: toRefundStatus(owed, status),
     }),
   ]);
   return driven.state !== "waiting";
@@ -236,25 +236,25 @@ export async function recordPaid(deps: Deps, at: AwardState, part: AwardPart, tx
   const { operation, dispute } = at;
   const now = Date.now();
   // If a reorg removed a refund after the award was paid, the rest becomes a new part.
-  if (operation.status === "done" && txHash === null && refundOwed(at) === 0) {
+  if (operation.status === "done" && txHash === null && computeRefundOwed(at) === 0) {
     const checks = operation.checks + 1;
-    await commitAll(deps, [noteCheck(db, operation, checks, nextCheckAfter(checks, now))]);
+    await commitAll(deps, [noteCheck(db, operation, checks, computeNextCheck(checks, now))]);
     return true;
   }
   const paidOut = part.before + part.amount;
-  const owed = refundOwed(at, paidOut);
+  const owed = computeRefundOwed(at, paidOut);
   // The next check plans the next part.
   const wanted = owed === 0 ? { before: String(part.before), amount: String(part.amount) } : {};
   const status = owed === 0 ? "done" : "waiting";
-  const nextCheckAt = owed === 0 ? firstCheckAt(now) : now + HOUR_MS;
+  const nextCheckAt = owed === 0 ? computeFirstCheck(now) : now + HOUR_MS;
   await commitAll(deps, [
     operationUnchanged(db, operation),
     putOperation(db, operation, { wanted, status, reason: null, txHash, nextCheckAt }, now),
     setNextCheck(db, operation, nextCheckAt, now),
     ...recordRefundProgress(deps, at, {
-      ...paidColumns(at, paidOut),
+      ...toPaidColumns(at, paidOut),
       owed,
-      refundStatus: refundStatusFor(owed, "owed"),
+      refundStatus: toRefundStatus(owed, "owed"),
     }),
   ]);
   await queueReserve(deps, { ...dispute, refundFrom: null });
@@ -262,13 +262,13 @@ export async function recordPaid(deps: Deps, at: AwardState, part: AwardPart, tx
 }
 
 /** A part that was recorded as paid, but that the contract does not have, is owed again. */
-function unpaidColumns(at: AwardState, { before }: AwardPart) {
+function toUnpaidColumns(at: AwardState, { before }: AwardPart) {
   if (at.operation.status !== "done") return {};
-  const owed = refundOwed(at, before);
-  return { ...paidColumns(at, before), owed, refundStatus: refundStatusFor(owed, "owed") };
+  const owed = computeRefundOwed(at, before);
+  return { ...toPaidColumns(at, before), owed, refundStatus: toRefundStatus(owed, "owed") };
 }
 
-const paidColumns = ({ dispute, refunded }: AwardState, paidOut: number) => ({
+const toPaidColumns = ({ dispute, refunded }: AwardState, paidOut: number) => ({
   paidOut,
   bountyPaid: Math.min(dispute.bounty, Math.max(0, paidOut + refunded - dispute.refund)),
 });
@@ -288,18 +288,21 @@ async function recordFailed(
   const now = Date.now();
   const forgotten = reason === "UnknownSettlement" && booked !== part.before;
   if (forgotten || reason === "ExceedsVault") {
-    const owed = refundOwed(at, forgotten ? booked : part.before);
+    const owed = computeRefundOwed(at, forgotten ? booked : part.before);
     await commitAll(deps, [
       operationUnchanged(db, operation),
       requestOperation(db, operation, {}, now),
       setNextCheck(db, operation, now + (forgotten ? 0 : MINUTE_MS), now),
-      ...recordRefundProgress(deps, at, { ...(forgotten ? paidColumns(at, booked) : unpaidColumns(at, part)), owed }),
+      ...recordRefundProgress(deps, at, {
+        ...(forgotten ? toPaidColumns(at, booked) : toUnpaidColumns(at, part)),
+        owed,
+      }),
     ]);
     return true;
   }
   if (reason === "cancelled") {
     // A single node may see the payment and the schedule in different blocks, so a second one is asked.
-    const asked = { by: () => signer.address(), known: scheduleOf(operation) };
+    const asked = { by: () => signer.address(), known: toPayoutSchedule(operation) };
     if (await isActCancelled(on, act, asked)) return giveUpAward(deps, at, reason);
   }
   // The part may be gone after a reorg, or the buyer may have moved the refund address in a block that is not booked yet.
@@ -308,14 +311,14 @@ async function recordFailed(
   if (ahead === "unavailable") return false;
   if (ahead !== null && booked + ahead.paidOut >= part.before + part.amount) {
     const checks = operation.checks + 1;
-    await commitAll(deps, [noteCheck(db, operation, checks, nextCheckAfter(checks, now))]);
+    await commitAll(deps, [noteCheck(db, operation, checks, computeNextCheck(checks, now))]);
     return true;
   }
   await commitAll(deps, [
     operationUnchanged(db, operation),
     setNextCheck(db, operation, now + HOUR_MS, now),
-    raiseAlert(db, refusedPayoutAlert(dispute, reason)),
-    ...(isDone ? recordRefundProgress(deps, at, unpaidColumns(at, part)) : []),
+    raiseAlert(db, toRefusedPayoutAlert(dispute, reason)),
+    ...(isDone ? recordRefundProgress(deps, at, toUnpaidColumns(at, part)) : []),
   ]);
   return true;
 }
@@ -335,12 +338,12 @@ function recordRefundProgress(deps: Deps, { dispute, escrow, now }: AwardState, 
   ];
 }
 
-const refusedPayoutAlert = ({ disputeId, network }: DisputeRow, reason: string): Alert => ({
+const toRefusedPayoutAlert = ({ disputeId, network }: DisputeRow, reason: string): Alert => ({
   kind: "award",
   subject: `${disputeId} on ${network}`,
   message: `The contract refused to pay an award: ${reason}.`,
 });
-const lostSettlementAlert = ({ disputeId, network }: DisputeRow): Alert => ({
+const toLostSettlementAlert = ({ disputeId, network }: DisputeRow): Alert => ({
   kind: "award",
   subject: `${disputeId} on ${network}`,
   message: "No node finds the settlement that an award is paid for: the service looks for it again each hour.",

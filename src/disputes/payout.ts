@@ -19,30 +19,36 @@ import { readAhead, readSettlementFacts } from "./payout-chain.ts";
 import {
   type AwardPart,
   type AwardState,
-  awardLeft,
+  computeAwardLeft,
+  computeRefundLeft,
   dropPart,
   giveUpAward,
   isPayoutExpired,
-  partOf,
   recheckLostSettlement,
   recordNothingToPay,
   recordPaid,
   recordPartOutcome,
-  refundLeft,
-  scheduleOf,
+  toAwardPart,
+  toPayoutSchedule,
   updateReserve,
 } from "./payout-record.ts";
-import { findEscrowOfDispute, findFollowerPlace, findPaidOut, findRefundedDispute, transactionOf } from "./store.ts";
+import {
+  findEscrowOfDispute,
+  findFollowerPlace,
+  findPaidOut,
+  findRefundedDispute,
+  selectTransactionOfDispute,
+} from "./store.ts";
 import { isPartKept } from "./terms.ts";
 
-const payoutReads = ({ db }: Deps, network: string, disputeId: string) => ({
+const buildPayoutReads = ({ db }: Deps, network: string, disputeId: string) => ({
   operation: findOperation(db, { network, kind: "payout", subject: disputeId }),
   found: findRefundedDispute(db, disputeId),
-  transaction: findTransaction(db, transactionOf(disputeId)),
+  transaction: findTransaction(db, selectTransactionOfDispute(disputeId)),
   escrow: findEscrowOfDispute(db, disputeId),
   booked: findPaidOut(db, disputeId),
   place: findFollowerPlace(db, network),
-  movedTo: findRefundAddresses(db, transactionOf(disputeId)),
+  movedTo: findRefundAddresses(db, selectTransactionOfDispute(disputeId)),
 });
 
 /** Returns false if the chain does not answer in time: a later run continues. */
@@ -66,7 +72,7 @@ async function driveAward(deps: Deps, name: string, disputeId: string, until: nu
   if (at === "unavailable") return false;
   const { operation, on, place } = at;
   if (operation.status === "failed") return updateReserve(deps, at);
-  const begun = partOf(operation);
+  const begun = toAwardPart(operation);
   const over = operation.status !== "done" && isPayoutExpired(at);
   const part = begun ?? (over ? null : await planNextPart(at));
   if (part === "unavailable") return false;
@@ -82,7 +88,7 @@ async function driveAward(deps: Deps, name: string, disputeId: string, until: nu
   const act = { kind: "payout", settlement: facts, amount: BigInt(part.amount) } as const;
   if (
     over ||
-    (operation.status !== "done" && !isPartKept(part.amount, awardLeft(at, part.before), at.dispute.partsRemade))
+    (operation.status !== "done" && !isPartKept(part.amount, computeAwardLeft(at, part.before), at.dispute.partsRemade))
   ) {
     const fate = await findPartOutcome(at, act, tools.signer, until);
     if (fate === "unknown") return false;
@@ -96,7 +102,7 @@ async function driveAward(deps: Deps, name: string, disputeId: string, until: nu
     await storePart(deps, at, part);
     return driveAward(deps, name, disputeId, until);
   }
-  const driven = await driveAct(tools, on, act, scheduleOf(operation), until);
+  const driven = await driveAct(tools, on, act, toPayoutSchedule(operation), until);
   return recordPartOutcome(deps, at, { part, act, signer: tools.signer, place }, driven);
 }
 
@@ -106,7 +112,7 @@ async function readAwardState(
   name: string,
   disputeId: string,
 ): Promise<(AwardState & { readonly place: FollowerRow | null }) | null | "unavailable"> {
-  const stored = await readBatch(deps.db, payoutReads(deps, name, disputeId));
+  const stored = await readBatch(deps.db, buildPayoutReads(deps, name, disputeId));
   const { operation, found, transaction, escrow, booked, place, movedTo } = stored;
   if (!operation || operation.nextCheckAt === null || !found || !transaction) return null;
   const network = requireNetwork(deps.config.networks, name);
@@ -141,7 +147,7 @@ async function findPartOutcome(
   const has = await isActDone(on, act);
   if (!has.ok) return "unknown";
   if (has.value) return "paid";
-  const asked = { by: () => signer.address(), known: scheduleOf(operation) };
+  const asked = { by: () => signer.address(), known: toPayoutSchedule(operation) };
   return asked.known !== null && (await isActCancelled(on, act, asked)) ? "cancelled" : "clear";
 }
 
@@ -151,14 +157,14 @@ async function findPartOutcome(
  */
 async function planNextPart(at: AwardState): Promise<AwardPart | null | "unavailable"> {
   const { dispute, escrow, on } = at;
-  const left = awardLeft(at);
+  const left = computeAwardLeft(at);
   if (left === 0) return null;
   const read = await readVault(on, dispute.providerDid);
   if (!read.ok) return "unavailable";
   const held = Number(read.value.balance);
-  const refund = Math.min(refundLeft(at), held);
+  const refund = Math.min(computeRefundLeft(at), held);
   const owedToOthers = Math.max(0, (escrow?.owed ?? 0) - dispute.owed);
-  const amount = refund + Math.min(left - refundLeft(at), Math.max(0, held - refund - owedToOthers));
+  const amount = refund + Math.min(left - computeRefundLeft(at), Math.max(0, held - refund - owedToOthers));
   return amount > 0 ? { before: dispute.paidOut, amount } : null;
 }
 

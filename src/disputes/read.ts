@@ -5,14 +5,14 @@ import type { DisputeFile } from "./responses.ts";
 import { findDispute, findEvidence, findMessages } from "./store.ts";
 import { toDisputeFile } from "./views.ts";
 
-const disputeReads = ({ db }: PartyCall, disputeId: string) => ({
+const buildDisputeReads = ({ db }: PartyCall, disputeId: string) => ({
   found: findDispute(db, disputeId),
   messages: findMessages(db, disputeId),
   evidence: findEvidence(db, disputeId),
 });
 
 export async function getDispute(call: PartyCall, disputeId: string): Promise<DisputeFile> {
-  const { caller, found, ...rest } = await readAs(call, disputeReads(call, disputeId), CONSUMER_CLOCK);
+  const { caller, found, ...rest } = await readAs(call, buildDisputeReads(call, disputeId), CONSUMER_CLOCK);
   if (!found) throw new ServiceError("not_found");
   refuseStranger(call, caller, found.dispute);
   return toDisputeFile(call.deps.config, { dispute: found.dispute, award: found.award, ...rest }, call.now);

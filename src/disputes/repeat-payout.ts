@@ -16,18 +16,24 @@ import { recordOperatorEntry } from "../journal/operator-log.ts";
 import { retryUnderLocks } from "../objects/locks.ts";
 import { noteRepeatedPayout } from "./entries.ts";
 import type { PayoutInput } from "./operator-schema.ts";
-import { type AwardState, awardLeft, isPayoutExpired, refundLeft, repeatAward } from "./payout-record.ts";
+import { type AwardState, computeAwardLeft, computeRefundLeft, isPayoutExpired, repeatAward } from "./payout-record.ts";
 import { queueReserve } from "./reserve.ts";
 import type { PayoutView } from "./responses.ts";
-import { findEscrowOfDispute, findPaidOut, findPayout, findRefundedDispute, transactionOf } from "./store.ts";
+import {
+  findEscrowOfDispute,
+  findPaidOut,
+  findPayout,
+  findRefundedDispute,
+  selectTransactionOfDispute,
+} from "./store.ts";
 
-const repeatReads = (db: OperatorCall["db"], disputeId: string) => ({
+const buildRepeatReads = (db: OperatorCall["db"], disputeId: string) => ({
   found: findRefundedDispute(db, disputeId),
   operation: findPayout(db, disputeId),
-  transaction: findTransaction(db, transactionOf(disputeId)),
+  transaction: findTransaction(db, selectTransactionOfDispute(disputeId)),
   escrow: findEscrowOfDispute(db, disputeId),
   booked: findPaidOut(db, disputeId),
-  movedTo: findRefundAddresses(db, transactionOf(disputeId)),
+  movedTo: findRefundAddresses(db, selectTransactionOfDispute(disputeId)),
 });
 
 export async function repeatPayout(
@@ -38,15 +44,15 @@ export async function repeatPayout(
   const { db, deps } = call;
   const done = await retryUnderLocks(deps.env, async (touches) => {
     const { caller, found, operation, transaction, escrow, booked, movedTo } = await call.read(
-      repeatReads(db, disputeId),
+      buildRepeatReads(db, disputeId),
     );
     if (!found) throw new ServiceError("not_found");
     const { dispute } = found;
     touches([dispute.providerDid, dispute.consumerDid]);
-    if (!operation || !transaction || !isPayoutCancelled(dispute, operation)) throw notCancelledError(dispute);
+    if (!operation || !transaction || !isPayoutCancelled(dispute, operation)) throw toNotCancelledError(dispute);
     const network = requireNetwork(deps.config.networks, dispute.network);
     const on = selectEdition(network, transaction.contract || network.settlement_contract.toLowerCase());
-    if (!on) throw notCancelledError(dispute);
+    if (!on) throw toNotCancelledError(dispute);
     const now = deps.clock.now() + found.clockOffsetMs;
     const since = { ...dispute, refundedBefore: Math.max(dispute.refundedBefore, found.earlier) };
     const refunded = Math.max(0, found.refunded - since.refundedBefore);
@@ -62,11 +68,11 @@ export async function repeatPayout(
       booked,
       now,
     };
-    const left = awardLeft(at, Math.max(dispute.paidOut, booked));
-    if (refundLeft(at, Math.max(dispute.paidOut, booked)) === 0) throw nothingLeftError(dispute);
-    if (isPayoutExpired(at)) throw expiredError(dispute);
+    const left = computeAwardLeft(at, Math.max(dispute.paidOut, booked));
+    if (computeRefundLeft(at, Math.max(dispute.paidOut, booked)) === 0) throw toNothingLeftError(dispute);
+    if (isPayoutExpired(at)) throw toExpiredError(dispute);
     const asked = findFirstRequest(operation);
-    if (asked !== null && asked.by === caller.actor.id) throw secondOperatorError(dispute, asked);
+    if (asked !== null && asked.by === caller.actor.id) throw toSecondOperatorError(dispute, asked);
     const begins = asked !== null || left <= floorAmount(deps.config.payoutAloneUpTo, on.decimals);
     const begun = begins ? repeatAward(deps, at) : null;
     const view: PayoutView = {
@@ -132,22 +138,22 @@ function requestSecondOperator(
   ];
 }
 
-const notCancelledError = ({ status, refundStatus }: DisputeRow): ServiceError =>
+const toNotCancelledError = ({ status, refundStatus }: DisputeRow): ServiceError =>
   new ServiceError("invalid_status", {
     message: "No payout of this dispute was cancelled since the last request: there is nothing to pay again.",
     detail: { status, refund_status: refundStatus },
   });
-const nothingLeftError = ({ refundStatus }: DisputeRow): ServiceError =>
+const toNothingLeftError = ({ refundStatus }: DisputeRow): ServiceError =>
   new ServiceError("invalid_status", {
     message: "The whole refund has been repaid or paid out meanwhile.",
     detail: { refund_status: refundStatus },
   });
-const expiredError = ({ refundStatus }: DisputeRow): ServiceError =>
+const toExpiredError = ({ refundStatus }: DisputeRow): ServiceError =>
   new ServiceError("invalid_status", {
     message: "The contract pays nothing out for a settlement older than 400 days.",
     detail: { refund_status: refundStatus },
   });
-const secondOperatorError = ({ refundStatus }: DisputeRow, { by, at }: FirstRequest): ServiceError =>
+const toSecondOperatorError = ({ refundStatus }: DisputeRow, { by, at }: FirstRequest): ServiceError =>
   new ServiceError("invalid_status", {
     message: "You requested this payout: a second operator has to confirm it.",
     detail: { refund_status: refundStatus, requested_by: by, requested_at: toIso(at) },

@@ -2,7 +2,7 @@
 // reserve is not surplus.
 import { hashDid } from "../chain/hashes.ts";
 import { requireNetwork, selectEdition } from "../chain/networks.ts";
-import { type DriveResult, firstCheckAt, nextCheckAfter } from "../chain/operations.ts";
+import { computeFirstCheck, computeNextCheck, type DriveResult } from "../chain/operations.ts";
 import {
   findDueOperations,
   findOperation,
@@ -19,7 +19,7 @@ import { Conflict } from "../core/retry.ts";
 import { commit, readBatch } from "../db/batch.ts";
 import type { OperationRow } from "../db/tables/chain.ts";
 import type { DisputeRow } from "../db/tables/disputes.ts";
-import { editionOf } from "../escrow/states.ts";
+import { pickEditionContract } from "../escrow/states.ts";
 import { findEscrowsOfVault } from "../escrow/store.ts";
 import type { EachJob } from "../jobs/job.ts";
 import { type Alert, raiseAlert } from "../journal/alerts.ts";
@@ -48,7 +48,7 @@ export async function setReserve(deps: Deps, vault: { network: string; did: stri
   if (!operation || operation.nextCheckAt === null) return true;
   const present = requireNetwork(config.networks, network);
   const [escrow] = escrows;
-  const on = escrow ? selectEdition(present, editionOf(escrow, present)) : null;
+  const on = escrow ? selectEdition(present, pickEditionContract(escrow, present)) : null;
   if (!on) return true;
   const kept = escrows.reduce((sum, { disputed, owed }) => sum + Math.max(0, disputed + owed), 0);
   const act = { kind: "reserve", providerDidHash: hashDid(did), reserve: BigInt(kept) } as const;
@@ -68,16 +68,16 @@ async function recordReserve(
   const wanted = { reserve };
   try {
     if (driven.state === "done" && operation.status === "done" && operation.wanted["reserve"] === reserve) {
-      await commit(db, [noteCheck(db, operation, checked, nextCheckAfter(checked, now))]);
+      await commit(db, [noteCheck(db, operation, checked, computeNextCheck(checked, now))]);
       return true;
     }
     const reason = driven.state === "done" ? null : driven.reason;
-    const nextCheckAt = driven.state === "failed" ? now + HOUR_MS : firstCheckAt(now);
+    const nextCheckAt = driven.state === "failed" ? now + HOUR_MS : computeFirstCheck(now);
     await commit(db, [
       operationUnchanged(db, operation),
       putOperation(db, operation, { wanted, status: driven.state, reason, txHash: driven.txHash, nextCheckAt }, now),
       setNextCheck(db, operation, nextCheckAt, now),
-      ...(driven.state === "failed" ? [raiseAlert(db, refusedReserveAlert(operation, driven.reason))] : []),
+      ...(driven.state === "failed" ? [raiseAlert(db, toRefusedReserveAlert(operation, driven.reason))] : []),
     ]);
   } catch (thrown) {
     if (!(thrown instanceof Conflict)) throw thrown;
@@ -86,7 +86,7 @@ async function recordReserve(
   return driven.state !== "waiting";
 }
 
-const refusedReserveAlert = ({ subject, network }: OperationRow, reason: string): Alert => ({
+const toRefusedReserveAlert = ({ subject, network }: OperationRow, reason: string): Alert => ({
   kind: "award",
   subject: `${subject} on ${network}`,
   message: `The contract refused the vault's new reserve for disputes: ${reason}.`,

@@ -3,7 +3,7 @@ import { type OperatorCall, type Precheck, precheck, readPage } from "../call.ts
 import { formatTokenUnits, requireNetwork, toCaip2 } from "../chain/networks.ts";
 import { commitAll } from "../commit.ts";
 import { toIso } from "../core/clock.ts";
-import { fieldError, ServiceError, validationError } from "../core/errors.ts";
+import { ServiceError, toFieldError, toValidationError } from "../core/errors.ts";
 import { SECOND_MS } from "../core/limits.ts";
 import { tryMove } from "../core/machine.ts";
 import { parseAmount } from "../core/money.ts";
@@ -14,7 +14,7 @@ import { recordOperatorEntry } from "../journal/operator-log.ts";
 import { retryUnderLocks } from "../objects/locks.ts";
 import { signAward } from "../protocol/award.ts";
 import { isSettlementReversed, recordEscalation } from "./deadlines.ts";
-import { clockOffsetIn, type Ended, endDispute, endingReads } from "./end.ts";
+import { buildEndingReads, type Ended, endDispute, pickClockOffset } from "./end.ts";
 import { noteDecision } from "./entries.ts";
 import { listAllDisputes } from "./list-store.ts";
 import { recordDecisionNotices } from "./notices.ts";
@@ -22,9 +22,9 @@ import type { OperatorDisputeQuery, VerdictInput } from "./operator-schema.ts";
 import { queueReserve } from "./reserve.ts";
 import type { DisputeFile } from "./responses.ts";
 import type { DisputeView } from "./schema.ts";
-import { disputeMachine, effectiveDispute } from "./states.ts";
+import { disputeMachine, toEffectiveDispute } from "./states.ts";
 import { findBothAccounts, findDispute, findEvidence, findMessages, putAward } from "./store.ts";
-import { pageOfDisputes, toDisputeFile } from "./views.ts";
+import { toDisputeFile, toDisputePage } from "./views.ts";
 
 export async function getAllDisputes(call: OperatorCall, query: OperatorDisputeQuery): Promise<Page<DisputeView>> {
   const { db, deps } = call;
@@ -32,7 +32,7 @@ export async function getAllDisputes(call: OperatorCall, query: OperatorDisputeQ
   const page = await readPage(call, query, hashListing("all disputes", [], filter));
   const real = deps.clock.now();
   const { found } = await call.read({ found: listAllDisputes(db, filter, real, page) });
-  return pageOfDisputes(deps.config, found, page, real);
+  return toDisputePage(deps.config, found, page, real);
 }
 
 export const precheckDispute = (call: OperatorCall, disputeId: string): Precheck =>
@@ -45,7 +45,7 @@ export async function resolveDispute(call: OperatorCall, disputeId: string, inpu
   const { db, deps } = call;
   const done = await retryUnderLocks(deps.env, async (touches) => {
     const reads = {
-      ...endingReads(db, disputeId),
+      ...buildEndingReads(db, disputeId),
       messages: findMessages(db, disputeId),
       evidence: findEvidence(db, disputeId),
       ...findBothAccounts(db, disputeId),
@@ -55,11 +55,11 @@ export async function resolveDispute(call: OperatorCall, disputeId: string, inpu
     if (!found) throw new ServiceError("not_found");
     const { dispute: before } = found;
     touches([before.providerDid, before.consumerDid]);
-    const now = deps.clock.now() + clockOffsetIn(facts);
-    const present = effectiveDispute(before, now);
+    const now = deps.clock.now() + pickClockOffset(facts);
+    const present = toEffectiveDispute(before, now);
     const refund = parseAwardedRefund(call, before, input);
-    if (!tryMove(disputeMachine, present.status, "resolve").ok) throw notInArbitrationError(present);
-    if (isSettlementReversed(facts)) throw reversedSettlementError(present);
+    if (!tryMove(disputeMachine, present.status, "resolve").ok) throw toNotInArbitrationError(present);
+    if (isSettlementReversed(facts)) throw toReversedSettlementError(present);
     // If no job has recorded that the parties' days are over, this call does.
     if (before.status !== present.status) {
       await commitAll(deps, recordEscalation(deps, before, "days_end", before.answersUntil, now).statements);
@@ -96,13 +96,13 @@ export async function resolveDispute(call: OperatorCall, disputeId: string, inpu
   return done.view;
 }
 
-const notInArbitrationError = ({ status, resolution }: DisputeRow): ServiceError =>
+const toNotInArbitrationError = ({ status, resolution }: DisputeRow): ServiceError =>
   new ServiceError("invalid_status", {
     message: `The dispute is in ${status}: an arbiter can decide it only in arbitration.`,
     detail: { status, ...(resolution !== null && { resolution }) },
   });
 
-const reversedSettlementError = ({ status }: DisputeRow): ServiceError =>
+const toReversedSettlementError = ({ status }: DisputeRow): ServiceError =>
   new ServiceError("invalid_status", {
     message: "A reorg removed the settlement: there is nothing to decide.",
     detail: { status },
@@ -117,10 +117,10 @@ function parseAwardedRefund(
   if (resolution === "rejected") return 0;
   if (given === undefined || given === null) return disputed;
   const parsed = parseAmount(given, requireNetwork(deps.config.networks, network).decimals);
-  if (!parsed.ok) throw validationError([fieldError("refund_amount", parsed.fault)]);
-  if (parsed.units === 0) throw validationError([fieldError("refund_amount", "too_small")]);
+  if (!parsed.ok) throw toValidationError([toFieldError("refund_amount", parsed.fault)]);
+  if (parsed.units === 0) throw toValidationError([toFieldError("refund_amount", "too_small")]);
   if (parsed.units <= disputed) return parsed.units;
-  throw validationError([fieldError("refund_amount", "too_big", "Must be at most the disputed amount.")]);
+  throw toValidationError([toFieldError("refund_amount", "too_big", "Must be at most the disputed amount.")]);
 }
 
 async function signDisputeAward({ deps }: OperatorCall, row: Ended["row"], now: number): Promise<string> {

@@ -1,7 +1,7 @@
 // Responses about disputes, for their parties and for operators.
 import * as z from "zod";
 import { transactionView } from "../facilitation/responses.ts";
-import { jws, listOf } from "../http/response-parts.ts";
+import { buildListSchema, jws } from "../http/response-parts.ts";
 import { amount, fraction, instant, registeredUrl, side } from "../http/schemas.ts";
 import { intentView } from "../payments/responses.ts";
 import { taskView } from "../tasks/responses.ts";
@@ -11,7 +11,7 @@ const disputeMessage = z
   .object({ message: z.string(), offer_amount: amount.nullable(), sent_at: instant })
   .register(z.globalRegistry, { id: "DisputeMessage" });
 
-export const disputeEvidence = z
+export const evidenceView = z
   .object({
     number: z.number().int(),
     submitted_by: side,
@@ -22,20 +22,20 @@ export const disputeEvidence = z
     submitted_at: instant,
   })
   .register(z.globalRegistry, { id: "DisputeEvidence" });
-export type EvidenceView = z.infer<typeof disputeEvidence>;
+export type EvidenceView = z.infer<typeof evidenceView>;
 
 export const disputeFile = z
   .object({
     ...disputeView.shape,
     messages: z.array(disputeMessage),
-    evidence: z.array(disputeEvidence),
+    evidence: z.array(evidenceView),
     finding: z.string().nullable(),
     award: jws.nullable(),
   })
   .register(z.globalRegistry, { id: "DisputeFile" });
 export type DisputeFile = z.infer<typeof disputeFile>;
 
-export const disputeList = listOf(disputeView).register(z.globalRegistry, { id: "DisputeList" });
+export const disputeList = buildListSchema(disputeView).register(z.globalRegistry, { id: "DisputeList" });
 
 // ---- For operators (DSP-16) ----------------------------------------------------------------------------------------------
 

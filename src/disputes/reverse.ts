@@ -8,7 +8,7 @@ import type { DisputeRow } from "../db/tables/disputes.ts";
 import type { EscrowRow } from "../db/tables/money.ts";
 import { recordEventForParties } from "../journal/events.ts";
 import { applyEffect, type Effect, type FoundSeller, type Rated, reverseCounts } from "./effects.ts";
-import { countsOfResolution } from "./end.ts";
+import { toResolutionCounts } from "./end.ts";
 import { disputeMachine } from "./states.ts";
 import { dropAward, moveDispute } from "./store.ts";
 import { toDisputeView } from "./views.ts";
@@ -43,7 +43,7 @@ export function reverseDispute(
     dueAt: null,
   } as const;
   const ended: DisputeRow = { ...before, ...set, status: "resolved" };
-  const effect = reversedEffect(before);
+  const effect = reverseEffect(before);
   const applied = applyEffect(deps, before, found, effect, now, rated);
   return {
     ...applied,
@@ -70,9 +70,9 @@ const NOTHING_OWED = {
 } as const;
 
 /** The reverse of what the filing, or the end, counted and claimed. */
-function reversedEffect({ resolution, disputed, owed }: DisputeRow): Effect {
-  if (resolution === null) return { ...countsOfResolution("withdrawn"), claim: { disputed: -disputed, owed: 0 } };
-  const { provider, consumer } = countsOfResolution(resolution);
+function reverseEffect({ resolution, disputed, owed }: DisputeRow): Effect {
+  if (resolution === null) return { ...toResolutionCounts("withdrawn"), claim: { disputed: -disputed, owed: 0 } };
+  const { provider, consumer } = toResolutionCounts(resolution);
   return {
     provider: reverseCounts(provider, 0),
     consumer: reverseCounts(consumer, 0),

@@ -1,7 +1,7 @@
 // Routes of disputes (DSP-1 to DSP-9), for the agents of a purchase and for their platforms.
 import type { ErrorCode } from "../core/errors.ts";
 import type { Side } from "../core/vocabulary.ts";
-import { type RouteOf, route } from "../http/route.ts";
+import { defineRoute, type RouteOf } from "../http/route.ts";
 import { pickValidFields } from "../http/schemas.ts";
 import { accept, concede, escalate, precheckAct, respond, withdraw } from "./answer.ts";
 import { addEvidence } from "./evidence.ts";
@@ -10,10 +10,10 @@ import type { PartyCall } from "./parties.ts";
 import { getDispute } from "./read.ts";
 import {
   type DisputeView,
-  disputeFaults,
   disputeInput,
   disputeParams,
   evidenceInput,
+  findDisputeFaults,
   responseInput,
 } from "./schema.ts";
 
@@ -29,8 +29,8 @@ type Act = {
 const REFUSALS: readonly ErrorCode[] = ["not_found", "forbidden", "invalid_status"];
 
 /** The routes of the parties' acts that take no body. */
-const actRoute = ({ act, operationId, side, handle }: Act) =>
-  route({
+const defineActRoute = ({ act, operationId, side, handle }: Act) =>
+  defineRoute({
     method: "post",
     path: `/v1/disputes/{dispute_id}/${act}`,
     operationId,
@@ -44,12 +44,12 @@ const actRoute = ({ act, operationId, side, handle }: Act) =>
   } satisfies RouteOf<(typeof PARTIES)[number], { dispute_id: string }, undefined, undefined>);
 
 export const disputeRoutes = [
-  route({
+  defineRoute({
     method: "post",
     path: "/v1/disputes",
     operationId: "fileDispute",
     body: disputeInput,
-    rules: disputeFaults,
+    rules: findDisputeFaults,
     status: 201,
     errors: [
       "facilitation_not_found",
@@ -66,7 +66,7 @@ export const disputeRoutes = [
     handle: (call, { body }) => fileDispute(call, body),
     precheck: (call, { body }) => precheckFiling(call, pickValidFields(disputeInput, body)),
   }),
-  route({
+  defineRoute({
     method: "get",
     path: "/v1/disputes/{dispute_id}",
     operationId: "getDispute",
@@ -77,7 +77,7 @@ export const disputeRoutes = [
     handle: (call, { params }) => getDispute(call, params.dispute_id),
     precheck: (call, { params }) => precheckAct(call, params.dispute_id, null),
   }),
-  route({
+  defineRoute({
     method: "post",
     path: "/v1/disputes/{dispute_id}/respond",
     operationId: "respondToDispute",
@@ -90,31 +90,31 @@ export const disputeRoutes = [
     handle: (call, { params, body }) => respond(call, params.dispute_id, body),
     precheck: (call, { params }) => precheckAct(call, params.dispute_id, "provider"),
   }),
-  actRoute({
+  defineActRoute({
     act: "accept",
     operationId: "acceptOffer",
     side: "consumer",
     handle: accept,
   }),
-  actRoute({
+  defineActRoute({
     act: "concede",
     operationId: "concedeDispute",
     side: "provider",
     handle: concede,
   }),
-  actRoute({
+  defineActRoute({
     act: "withdraw",
     operationId: "withdrawDispute",
     side: "consumer",
     handle: withdraw,
   }),
-  actRoute({
+  defineActRoute({
     act: "escalate",
     operationId: "escalateDispute",
     side: null,
     handle: escalate,
   }),
-  route({
+  defineRoute({
     method: "post",
     path: "/v1/disputes/{dispute_id}/evidence",
     operationId: "addDisputeEvidence",

@@ -1,11 +1,12 @@
 // Schemas of disputes (DSP-1 to DSP-9).
 import * as z from "zod";
-import { type FieldError, fieldError } from "../core/errors.ts";
+import { type FieldError, toFieldError } from "../core/errors.ts";
 import { isDecimal } from "../core/money.ts";
 import { DISPUTE_REASONS, DISPUTE_STATUSES, REFUND_STATUSES, RESOLUTIONS } from "../core/vocabulary.ts";
 import {
   amount,
   amountInput,
+  buildTextSchema,
   currencyInput,
   did,
   didInput,
@@ -16,10 +17,9 @@ import {
   instantInput,
   pageQuery,
   side,
-  text,
   wordsInput,
 } from "../http/schemas.ts";
-import { ACCEPTED_REASONS, reasonOf } from "./terms.ts";
+import { ACCEPTED_REASONS, toDisputeReason } from "./terms.ts";
 
 export const disputeParams = z.object({ dispute_id: z.string() });
 
@@ -53,18 +53,20 @@ export const disputeInput = z
 export type DisputeInput = z.infer<typeof disputeInput>;
 
 /** Finds the faults that have their own codes, and those across fields. */
-export function disputeFaults(raw: unknown): FieldError[] {
+export function findDisputeFaults(raw: unknown): FieldError[] {
   if (typeof raw !== "object" || raw === null) return [];
   const { facilitation_id: one, transaction_id: other, reason, disputed_amount: disputed } = raw as DisputeInput;
   const same = "facilitation_id and transaction_id name different transactions.";
   return [
-    ...(one === undefined && other === undefined ? [fieldError("transaction_id", "required")] : []),
+    ...(one === undefined && other === undefined ? [toFieldError("transaction_id", "required")] : []),
     ...(one !== undefined && other !== undefined && one !== other
-      ? [fieldError("facilitation_id", "invalid_value", same)]
+      ? [toFieldError("facilitation_id", "invalid_value", same)]
       : []),
-    ...(typeof reason === "string" && reasonOf(reason) === null ? [fieldError("reason", "invalid_reason")] : []),
+    ...(typeof reason === "string" && toDisputeReason(reason) === null
+      ? [toFieldError("reason", "invalid_reason")]
+      : []),
     ...(typeof disputed === "string" && !isDecimal(disputed)
-      ? [fieldError("disputed_amount", "invalid_disputed_amount")]
+      ? [toFieldError("disputed_amount", "invalid_disputed_amount")]
       : []),
   ];
 }
@@ -119,13 +121,13 @@ export const disputeQuery = z.strictObject({
 export type DisputeQuery = z.infer<typeof disputeQuery>;
 
 export const responseInput = z
-  .strictObject({ message: text(WORDS_MAX), offer_amount: amountInput.nullable().optional() })
+  .strictObject({ message: buildTextSchema(WORDS_MAX), offer_amount: amountInput.nullable().optional() })
   .register(z.globalRegistry, { id: "DisputeResponse" });
 export type ResponseInput = z.infer<typeof responseInput>;
 
 export const evidenceInput = z
   .strictObject({
-    description: text(WORDS_MAX),
+    description: buildTextSchema(WORDS_MAX),
     uri: httpUrl.nullable().optional(),
     sha256: z
       .string()

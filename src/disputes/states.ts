@@ -48,14 +48,14 @@ type DatedStatus = {
 };
 
 /** From the end of the parties' days a dispute is in arbitration, whether or not a job has recorded it. */
-export function effectiveDispute<T extends DatedStatus>(dispute: T, now: number): T {
+export function toEffectiveDispute<T extends DatedStatus>(dispute: T, now: number): T {
   if (dispute.status !== "pre_arbitration" || now < dispute.answersUntil) return dispute;
   return { ...dispute, status: "arbitration", arbitrationAt: dispute.answersUntil };
 }
 
 /** The instant by which the arbiter is expected to decide. */
-export const arbitrationDue = ({ arbitrationAt }: Pick<DatedStatus, "arbitrationAt">): number | null =>
+export const computeArbitrationDue = ({ arbitrationAt }: Pick<DatedStatus, "arbitrationAt">): number | null =>
   arbitrationAt === null ? null : arbitrationAt + DISPUTE_ARBITRATION_DAYS * DAY_MS;
 
 /** The deadline of a refund that the provider pays itself. */
-export const refundDue = (resolvedAt: number): number => resolvedAt + DISPUTE_REFUND_DAYS * DAY_MS;
+export const computeRefundDue = (resolvedAt: number): number => resolvedAt + DISPUTE_REFUND_DAYS * DAY_MS;

@@ -2,7 +2,7 @@
 // checked as a party.
 import { and, asc, eq, getTableColumns, isNull, type SQL, sql } from "drizzle-orm";
 import type { Due } from "../core/due.ts";
-import { instantOfId } from "../core/ids.ts";
+import { decodeIdInstant } from "../core/ids.ts";
 import { SECOND_MS } from "../core/limits.ts";
 import type { Move } from "../core/machine.ts";
 import type { DisputeStatus } from "../core/vocabulary.ts";
@@ -17,7 +17,7 @@ import {
   readOne,
   type Statement,
 } from "../db/batch.ts";
-import { consumersOffsetOf, providersOffsetOf, type Timed, type WithProviderOffset } from "../db/clock.ts";
+import { selectConsumersOffset, selectProvidersOffset, type Timed, type WithProviderOffset } from "../db/clock.ts";
 import { compileInsert } from "../db/compiled.ts";
 import { chainOperations, type FollowerRow, followers, type OperationRow } from "../db/tables/chain.ts";
 import {
@@ -37,7 +37,7 @@ const DISPUTE_ROW_COLUMNS = aliasColumns(disputes, "d");
 type FoundDispute = Timed<WithProviderOffset & { dispute: DisputeRow; award: string | null }>;
 
 /** The sum of the payouts of a row's settlement, by the contract's booked events. Without INDEXED BY, SQLite would read all lines of the network. */
-const bookedPayouts = (table: "disputes" | "listed"): SQL<number> => {
+const selectBookedPayouts = (table: "disputes" | "listed"): SQL<number> => {
   const of = sql.raw(table);
   return sql<number>`coalesce((select -sum(l.amount) from ledger_lines l indexed by ledger_lines_paid_out
     where l.settlement_key = ${of}.settlement_key and l.network = ${of}.network and l.contract = ${of}.contract
@@ -45,14 +45,14 @@ const bookedPayouts = (table: "disputes" | "listed"): SQL<number> => {
 };
 
 /** After a reversal the chain decides: a reorg may have removed a payout, or a payout may have been mined again. */
-export const paidOutColumn = (table: "disputes" | "listed"): SQL.Aliased<number> =>
-  sql<number>`case when ended_by = 'reversal' then ${bookedPayouts(table)} else paid_out end`.as("paid_out");
+export const selectPaidOut = (table: "disputes" | "listed"): SQL.Aliased<number> =>
+  sql<number>`case when ended_by = 'reversal' then ${selectBookedPayouts(table)} else paid_out end`.as("paid_out");
 
-const disputeColumns = (disputeId: string) => ({
-  dispute: { ...DISPUTE_ROW_COLUMNS, paidOut: paidOutColumn("disputes") },
+const selectDisputeColumns = (disputeId: string) => ({
+  dispute: { ...DISPUTE_ROW_COLUMNS, paidOut: selectPaidOut("disputes") },
   award: sql<string | null>`(select w.award from dispute_awards w where w.dispute_id = ${disputeId})`.as("award"),
-  clockOffsetMs: consumersOffsetOf(disputes),
-  providerOffsetMs: providersOffsetOf(disputes),
+  clockOffsetMs: selectConsumersOffset(disputes),
+  providerOffsetMs: selectProvidersOffset(disputes),
 });
 
 /**
@@ -60,7 +60,7 @@ const disputeColumns = (disputeId: string) => ({
  * (ACC-9).
  */
 export const findDispute = (db: Database, disputeId: string): Read<FoundDispute | null> =>
-  readOne(db.select(disputeColumns(disputeId)).from(disputes).where(eq(disputes.disputeId, disputeId)));
+  readOne(db.select(selectDisputeColumns(disputeId)).from(disputes).where(eq(disputes.disputeId, disputeId)));
 
 /** Reads several disputes with their clocks. `takenAway`: a reorg removed the settlement (FAC-18). `disputeIds`: JSON. */
 export const findDisputes = (
@@ -71,7 +71,7 @@ export const findDisputes = (
     db
       .select({
         ...getTableColumns(disputes),
-        clockOffsetMs: consumersOffsetOf(disputes),
+        clockOffsetMs: selectConsumersOffset(disputes),
         takenAway: sql<number>`${transactions.reversedAt} is not null`.as("taken_away"),
       })
       .from(disputes)
@@ -80,7 +80,7 @@ export const findDisputes = (
   );
 
 /** The booked refunds of a row's settlement, in base units. `further`: a condition that selects some of them. */
-const bookedRefunds = (table: "disputes" | "transactions", further: SQL = sql``): SQL<number> => {
+const selectBookedRefunds = (table: "disputes" | "transactions", further: SQL = sql``): SQL<number> => {
   const of = sql.raw(table);
   return sql<number>`coalesce((select sum(r.amount) from refunds r where r.network = ${of}.network
     and r.settlement_key = ${of}.settlement_key and r.contract = ${of}.contract ${further}), 0)`;
@@ -92,24 +92,24 @@ type Refunded = { readonly refunded: number; readonly earlier: number };
 /**
  * The second of the filing, in real time like block times. A block of the same second may be later than the filing, so it does not count as earlier.
  */
-const filingSecond = (disputeId: string): number =>
-  Math.floor((instantOfId("dsp", disputeId) ?? 0) / SECOND_MS) * SECOND_MS;
+const computeFilingSecond = (disputeId: string): number =>
+  Math.floor((decodeIdInstant("dsp", disputeId) ?? 0) / SECOND_MS) * SECOND_MS;
 
 /** Reads a dispute with the refunds of its settlement, in base units. */
 export const findRefundedDispute = (db: Database, disputeId: string): Read<(FoundDispute & Refunded) | null> =>
   readOne(
     db
       .select({
-        ...disputeColumns(disputeId),
-        refunded: bookedRefunds("disputes").as("refunded"),
-        earlier: bookedRefunds("disputes", sql`and r.mined_at < ${filingSecond(disputeId)}`).as("earlier"),
+        ...selectDisputeColumns(disputeId),
+        refunded: selectBookedRefunds("disputes").as("refunded"),
+        earlier: selectBookedRefunds("disputes", sql`and r.mined_at < ${computeFilingSecond(disputeId)}`).as("earlier"),
       })
       .from(disputes)
       .where(eq(disputes.disputeId, disputeId)),
   );
 
 /** The dispute's task, as an expression for reads in the trip that finds the dispute. */
-export const taskOf = (disputeId: string): SQL<string> =>
+export const selectTaskOfDispute = (disputeId: string): SQL<string> =>
   sql<string>`(select task_id from disputes where dispute_id = ${disputeId})`;
 
 export const findBothAccounts = (db: Database, disputeId: string) => {
@@ -157,8 +157,8 @@ export const findDisputable = (db: Database, transactionId: string | SQL<string>
       .select({
         transaction: aliasColumns(transactions, "x"),
         task: aliasColumns(tasks, "t"),
-        refunded: bookedRefunds("transactions").as("refunded"),
-        clockOffsetMs: consumersOffsetOf(transactions),
+        refunded: selectBookedRefunds("transactions").as("refunded"),
+        clockOffsetMs: selectConsumersOffset(transactions),
       })
       .from(transactions)
       .leftJoin(tasks, eq(tasks.taskId, transactions.taskId))
@@ -191,11 +191,11 @@ export const findFollowerPlace = (db: Database, network: string): Read<FollowerR
   readOne(db.select().from(followers).where(eq(followers.network, network)));
 
 /** The dispute's settlement, as an expression for reads in the trip that finds the dispute. */
-export const transactionOf = (disputeId: string): SQL<string> =>
+export const selectTransactionOfDispute = (disputeId: string): SQL<string> =>
   sql<string>`(select transaction_id from disputes where dispute_id = ${disputeId})`;
 
 /** The dispute's agent of one side, or its intent, as an expression for reads in the trip that finds the dispute. */
-export const partyOf = (disputeId: string, which: "provider" | "consumer" | "intent"): SQL<string> =>
+export const selectDisputeParty = (disputeId: string, which: "provider" | "consumer" | "intent"): SQL<string> =>
   which === "intent"
     ? sql<string>`(select x.intent_id from disputes d join transactions x on x.transaction_id = d.transaction_id where d.dispute_id = ${disputeId})`
     : which === "provider"
@@ -206,14 +206,14 @@ export const partyOf = (disputeId: string, which: "provider" | "consumer" | "int
 export const findPaidOut = (db: Database, disputeId: string | SQL<string>): Read<number> =>
   read(
     db
-      .select({ amount: bookedPayouts("disputes").as("amount") })
+      .select({ amount: selectBookedPayouts("disputes").as("amount") })
       .from(disputes)
       .where(eq(disputes.disputeId, disputeId)),
     ([found]) => found?.amount ?? 0,
   );
 
 /** The latest dispute about a settlement, as an expression for reads in the same trip. */
-export const latestDisputeOf = (transactionId: string): SQL<string> =>
+export const selectLatestDispute = (transactionId: string): SQL<string> =>
   sql<string>`(select d.dispute_id from disputes d where d.transaction_id = ${transactionId} order by d.attempt desc limit 1)`;
 /** Returns null if no award is paid out of the vault. */
 export const findPayout = (db: Database, disputeId: string): Read<OperationRow | null> =>

@@ -13,17 +13,17 @@ const CLIENT_REASONS: ReadonlyMap<string, DisputeReason> = new Map([
 
 export const ACCEPTED_REASONS: readonly string[] = [...DISPUTE_REASONS, ...CLIENT_REASONS.keys()];
 
-export const reasonOf = (text: string): DisputeReason | null =>
+export const toDisputeReason = (text: string): DisputeReason | null =>
   DISPUTE_REASONS.find((reason) => reason === text) ?? CLIENT_REASONS.get(text) ?? null;
 
 /** The bounty, as a share of the disputed amount: at least one whole unit, at most all of it. Base units. */
-export function bountyOf(disputed: number, decimals: number): number {
+export function computeBounty(disputed: number, decimals: number): number {
   const part = Number((BigInt(disputed) * BigInt(DISPUTE_BOUNTY_PERCENT)) / 100n);
   return Math.min(disputed, Math.max(part, 10 ** decimals));
 }
 
 /** The score of a task that was refunded in part. */
-export const scoreAfter = (refund: number, gross: number): number => Math.max(0, 1 - refund / gross);
+export const computePartialScore = (refund: number, gross: number): number => Math.max(0, 1 - refund / gross);
 
 type Refunding = { readonly gross: number; readonly refundedBefore: number; readonly refund: number };
 type Awarded = Refunding & {
@@ -32,12 +32,12 @@ type Awarded = Refunding & {
 };
 
 /** The refund alone, at most the rest of the gross. */
-export const refundPayable = ({ gross, refundedBefore, refund }: Refunding): number =>
+export const computeRefundPayable = ({ gross, refundedBefore, refund }: Refunding): number =>
   Math.max(0, Math.min(gross - refundedBefore, refund));
 
 /** The refund and the provider's bounty, at most the rest of the gross (DSP-12). */
-export const awardPayable = ({ bounty, bountyBy, ...award }: Awarded): number =>
-  refundPayable({ ...award, refund: award.refund + (bountyBy === "provider" ? bounty : 0) });
+export const computeAwardPayable = ({ bounty, bountyBy, ...award }: Awarded): number =>
+  computeRefundPayable({ ...award, refund: award.refund + (bountyBy === "provider" ? bounty : 0) });
 
 /**
  * Decides whether a waiting part, of which only `left` is still owed, is paid as it stands: not if nothing is left or the part shrank by too much.

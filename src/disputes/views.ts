@@ -8,12 +8,12 @@ import type { DisputeEvidenceRow, DisputeMessageRow, DisputeRow } from "../db/ta
 import { type ListedDispute, toDisputePosition } from "./list-store.ts";
 import type { DisputeFile, EvidenceView } from "./responses.ts";
 import type { DisputeView } from "./schema.ts";
-import { arbitrationDue, effectiveDispute, refundDue } from "./states.ts";
+import { computeArbitrationDue, computeRefundDue, toEffectiveDispute } from "./states.ts";
 
 export function toDisputeView(config: Config, row: DisputeRow, now: number): DisputeView {
   const network = requireNetwork(config.networks, row.network);
   const amount = (units: number) => formatTokenUnits(network, units);
-  const { status, arbitrationAt } = effectiveDispute(row, now);
+  const { status, arbitrationAt } = toEffectiveDispute(row, now);
   const ended = status === "resolved";
   const awaited = row.refundFrom === "provider" && row.resolvedAt !== null && row.refundStatus === "owed";
   return {
@@ -35,12 +35,12 @@ export function toDisputeView(config: Config, row: DisputeRow, now: number): Dis
     bounty_amount: amount(row.bounty),
     offer_amount: row.offer === null ? null : amount(row.offer),
     pre_arb_deadline: toIso(row.answersUntil),
-    arbitration_due: toIsoOrNull(arbitrationDue({ arbitrationAt })),
+    arbitration_due: toIsoOrNull(computeArbitrationDue({ arbitrationAt })),
     resolution: row.resolution,
     refund_amount: ended ? amount(row.refund) : null,
     refund_status: row.refundStatus,
     refund_from: row.refundFrom,
-    refund_due: awaited && row.resolvedAt !== null ? toIso(refundDue(row.resolvedAt)) : null,
+    refund_due: awaited && row.resolvedAt !== null ? toIso(computeRefundDue(row.resolvedAt)) : null,
     paid_from_vault: amount(row.paidOut),
     refunded_before: amount(row.refundedBefore),
     bounty_owed_by: row.bountyBy,
@@ -54,7 +54,7 @@ export function toDisputeView(config: Config, row: DisputeRow, now: number): Dis
 }
 
 /** Shows each row on its own clock. `real`: the instant of the reading, in real time. */
-export const pageOfDisputes = (
+export const toDisputePage = (
   config: Config,
   { rows, end }: FoundRows<ListedDispute>,
   page: { readonly limit: number; readonly listing: Listing },

@@ -1,15 +1,15 @@
 // Computes the effect of a new balance or rating on a provider's escrows (MKT-16 to MKT-19). The contract's threshold follows through the queue.
 import type { EscrowRow } from "../db/tables/money.ts";
-import { escrowStateAt } from "./states.ts";
-import { escrowThreshold } from "./threshold.ts";
+import { computeEscrowState } from "./states.ts";
+import { computeEscrowThreshold } from "./threshold.ts";
 
 export type EscrowChange = { readonly before: EscrowRow; readonly after: EscrowRow };
 
 export const hasStateChanged = ({ before, after }: EscrowChange): boolean => before.state !== after.state;
 
 export function applyRating(escrow: EscrowRow, rating: number | null): EscrowRow {
-  const threshold = escrowThreshold(escrow.baseThreshold, rating);
-  return { ...escrow, threshold, state: escrowStateAt({ ...escrow, threshold }) };
+  const threshold = computeEscrowThreshold(escrow.baseThreshold, rating);
+  return { ...escrow, threshold, state: computeEscrowState({ ...escrow, threshold }) };
 }
 
 /** A change of a balance, in base units: by a facilitated settlement, or by what the follower has booked of the vault. */
@@ -29,7 +29,7 @@ export function applyGain(escrow: EscrowRow, { amount, settled }: Gain): EscrowR
     ...escrow,
     balance,
     contributed: escrow.contributed + (settled ? amount : 0),
-    state: escrowStateAt({ ...escrow, balance }),
+    state: computeEscrowState({ ...escrow, balance }),
   };
 }
 
@@ -38,7 +38,7 @@ export type Claim = { readonly disputed: number; readonly owed: number };
 
 export function addClaim(escrow: EscrowRow, claim: Claim): EscrowRow {
   const disputed = escrow.disputed + claim.disputed;
-  return { ...escrow, disputed, owed: escrow.owed + claim.owed, state: escrowStateAt({ ...escrow, disputed }) };
+  return { ...escrow, disputed, owed: escrow.owed + claim.owed, state: computeEscrowState({ ...escrow, disputed }) };
 }
 
 export const hasThresholdMoved = ({ before, after }: EscrowChange): boolean =>

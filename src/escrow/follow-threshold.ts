@@ -1,6 +1,6 @@
 // Writes a provider's threshold to the contract after a rating has moved it (MKT-20). The cron queues the escrows whose contract has not followed, so
 // a rating that moves ten times in a minute costs one transaction.
-import { firstCheckAt } from "../chain/operations.ts";
+import { computeFirstCheck } from "../chain/operations.ts";
 import { driveSplit, toSplitKey } from "../chain/split.ts";
 import { changeWanted } from "../chain/store.ts";
 import type { Deps } from "../context.ts";
@@ -11,7 +11,7 @@ import type { EscrowRow } from "../db/tables/money.ts";
 import type { EachJob } from "../jobs/job.ts";
 import { createSigner } from "../objects/signers.ts";
 import { findEscrow, findLaggingEscrows, setChainThreshold } from "./store.ts";
-import { doesContractLag, vaultThreshold } from "./threshold.ts";
+import { doesContractLag, pickVaultThreshold } from "./threshold.ts";
 
 export type EscrowId = Pick<EscrowRow, "did" | "environment" | "network">;
 
@@ -48,7 +48,7 @@ export async function followThreshold(deps: Deps, key: EscrowId, until: number):
 export async function writeThreshold(deps: Deps, escrow: EscrowRow, until: number): Promise<boolean> {
   const { db, chain, env } = deps;
   const { did, network } = escrow;
-  const threshold = vaultThreshold(escrow);
+  const threshold = pickVaultThreshold(escrow);
   // Only markets change the wallet.
   const split = { wallet: null, threshold };
   const tools = { chain, signer: createSigner(env, "registrar", network) };
@@ -61,7 +61,12 @@ export async function writeThreshold(deps: Deps, escrow: EscrowRow, until: numbe
   const wanted = { wallet: escrow.operationalWallet, threshold: String(threshold) };
   // Records the threshold that was sent. If a rating has moved it since, the contract has to follow again.
   await commit(db, [
-    changeWanted(db, toSplitKey(network, did), { wanted, txHash: driven.txHash, nextCheckAt: firstCheckAt(now) }, now),
+    changeWanted(
+      db,
+      toSplitKey(network, did),
+      { wanted, txHash: driven.txHash, nextCheckAt: computeFirstCheck(now) },
+      now,
+    ),
     setChainThreshold(db, escrow, threshold),
   ]);
   return true;

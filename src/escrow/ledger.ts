@@ -14,7 +14,7 @@ export const isMovement = (event: EventAt): event is Movement =>
 
 export type Vault = Pick<LedgerLine, "did" | "network" | "contract" | "held" | "deposited" | "number">;
 
-export const emptyVault = (of: Pick<LedgerLine, "did" | "network" | "contract">): Vault => ({
+export const createEmptyVault = (of: Pick<LedgerLine, "did" | "network" | "contract">): Vault => ({
   ...of,
   held: 0,
   deposited: 0,
@@ -40,13 +40,13 @@ export const toLedgerLines = (vault: Vault, movements: readonly Movement[]): Boo
 
 function addMovement(booked: Booked, movement: Movement, at: number): Booked {
   const { logIndex, vaultBalance } = movement;
-  const moved = movedUnits(movement);
+  const moved = toMovedUnits(movement);
   const [before, after] = [capBaseUnits(vaultBalance - moved), capBaseUnits(vaultBalance)];
   // A movement out of the vault has its whole amount, even if the vault held more than is counted: the uncounted rest then comes in after it.
   const isFuller = moved < 0n && after - before !== Number(moved);
   const amount = moved < 0n ? Number(moved) : after - before;
-  const unseen = { logIndex: logIndexBefore(logIndex), amount };
-  const line = { logIndex, kind: kindOf(movement), amount, ...namesOf(movement) };
+  const unseen = { logIndex: computeLogIndexBefore(logIndex), amount };
+  const line = { logIndex, kind: toLineKind(movement), amount, ...toLineNames(movement) };
   const isSettled = movement.kind === "settled";
   const found = isFuller ? booked : levelLines(booked, movement, before, unseen);
   const lined =
@@ -56,11 +56,11 @@ function addMovement(booked: Booked, movement: Movement, at: number): Booked {
 
 const LINES_OF_BLOCK = 1_000_000;
 /** The highest number that a line which puts nothing into a vault can have after this block. */
-export const emptyLineNumberAfter = (blockNumber: number): number => -(blockNumber + 1) * LINES_OF_BLOCK;
+export const computeEmptyLineNumber = (blockNumber: number): number => -(blockNumber + 1) * LINES_OF_BLOCK;
 
 function addEmptyLine(booked: Booked, place: LinePlace, line: NewLine, at: number): Booked {
   const { lines } = addLine(booked, place, line);
-  const own = lines.slice(-1).map((one) => ({ ...one, number: emptyLineNumberAfter(place.blockNumber - 1) - at }));
+  const own = lines.slice(-1).map((one) => ({ ...one, number: computeEmptyLineNumber(place.blockNumber - 1) - at }));
   return { ...booked, lines: [...booked.lines, ...own] };
 }
 
@@ -125,17 +125,17 @@ function addLine(
 }
 
 /** A line without an event has a place of its own, just before the event that shows it. */
-const logIndexBefore = (logIndex: number): number => -1 - logIndex;
+const computeLogIndexBefore = (logIndex: number): number => -1 - logIndex;
 
 /** Base units; negative if they left the vault. */
-function movedUnits(movement: Movement): bigint {
+function toMovedUnits(movement: Movement): bigint {
   if (movement.kind === "settled") return movement.escrow;
   return movement.kind === "deposit" ? movement.amount : -movement.amount;
 }
 
-const namesOf = (movement: Movement): Partial<LineNames> => {
+const toLineNames = (movement: Movement): Partial<LineNames> => {
   if (movement.kind === "payout") return { settlementKey: movement.settlementKey };
   return movement.kind === "settled" ? { parts: digestSettlement(movement) } : {};
 };
 
-const kindOf = ({ kind }: Movement): LedgerLine["kind"] => (kind === "settled" ? "settlement" : kind);
+const toLineKind = ({ kind }: Movement): LedgerLine["kind"] => (kind === "settled" ? "settlement" : kind);

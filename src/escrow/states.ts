@@ -16,7 +16,7 @@ export const CONSTRAINING_HUNDREDTHS = floorAmount(CONSTRAINING_DISPUTES, 2);
 export const BASE_HUNDREDTHS = floorAmount(ESCROW_BASE_THRESHOLD, 2);
 
 /** CONSTRAINED if at least 5.00 and more than the balance are disputed; else ACTIVE or FUNDING by the threshold, and FUNDING without one (MKT-17). */
-export function escrowStateAt({ balance, baseThreshold, threshold, disputed }: EscrowAmounts): EscrowState {
+export function computeEscrowState({ balance, baseThreshold, threshold, disputed }: EscrowAmounts): EscrowState {
   const constraining = (baseThreshold * CONSTRAINING_HUNDREDTHS) / BASE_HUNDREDTHS;
   if (disputed >= constraining && disputed > Math.max(0, balance)) return "CONSTRAINED";
   return threshold > 0 && balance >= threshold ? "ACTIVE" : "FUNDING";
@@ -26,7 +26,7 @@ export function escrowStateAt({ balance, baseThreshold, threshold, disputed }: E
 export const toShownBalance = ({ balance }: { readonly balance: number }): number => Math.max(0, balance);
 
 /** The edition of the contract that the escrow's vault belongs to. An early row has none, and means the present one. */
-export const editionOf = (
+export const pickEditionContract = (
   { contract }: { readonly contract: string },
   { settlement_contract }: { readonly settlement_contract: string },
 ): string => contract || settlement_contract.toLowerCase();
@@ -34,7 +34,10 @@ export const editionOf = (
 const WORST_FIRST = ["CONSTRAINED", "FUNDING", "ACTIVE"] as const satisfies readonly EscrowState[];
 
 /** The worst state over all networks of an agent that sells (MKT-18). Other agents have none. */
-export function worstEscrowState(role: EconomicRole, escrows: readonly { state: EscrowState }[]): EscrowState | null {
+export function pickWorstEscrowState(
+  role: EconomicRole,
+  escrows: readonly { state: EscrowState }[],
+): EscrowState | null {
   if (!sells(role)) return null;
   return WORST_FIRST.find((state) => escrows.some((escrow) => escrow.state === state)) ?? "FUNDING";
 }
@@ -45,14 +48,14 @@ export const toEscrowStates = (escrows: readonly { network: string; state: Escro
   Object.fromEntries(escrows.map(({ network, state }) => [network, state]));
 
 /** The worst state from the agent's row, which each batch that moves an escrow writes. */
-export const escrowStateOf = ({
+export const pickWorstStateOfAgent = ({
   economicRole,
   escrowStates,
 }: {
   economicRole: EconomicRole;
   escrowStates: EscrowStates;
 }) =>
-  worstEscrowState(
+  pickWorstEscrowState(
     economicRole,
     Object.values(escrowStates).map((state) => ({ state })),
   );

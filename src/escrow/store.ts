@@ -135,7 +135,7 @@ const isForeseenState = (state: EscrowRow["state"] | SQL, after: StateColumns): 
     when ${threshold} > 0 and ${balance} >= ${threshold} then 'ACTIVE' else 'FUNDING' end = ${state}`;
 };
 
-export const escrowStatesUnchanged = (db: Database, judged: readonly EscrowRow[]): Statement[] =>
+export const guardEscrowStates = (db: Database, judged: readonly EscrowRow[]): Statement[] =>
   judged.map((row) =>
     guard(db, sql`exists (select 1 from escrows where ${and(isEscrow(row), eq(escrows.state, row.state))})`),
   );
@@ -314,7 +314,7 @@ const holdsFunds = (platformId: string | SQL<string>) =>
   and(eq(escrows.platformId, platformId), sql`environment = 'production' and balance > 0`);
 
 /** Aborts the batch if production escrows of the account hold funds. */
-export const accountHoldsNothing = (db: Database, platformId: string): Statement =>
+export const guardEmptyEscrows = (db: Database, platformId: string): Statement =>
   guard(db, sql`not exists (select 1 from escrows where ${holdsFunds(platformId)})`);
 
 // ---- The ledger ------------------------------------------------------------------------------------------------------------
@@ -336,7 +336,7 @@ export const findNewestLine = (db: Database, { did, network, contract }: LedgerO
   );
 
 /** Aborts the batch if the vault has another newest line. */
-export const newestLineUnchanged = (
+export const guardNewestLine = (
   db: Database,
   { did, network, contract }: LedgerOf,
   newest: Pick<LedgerLine, "number"> | null,

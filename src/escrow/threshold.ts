@@ -5,7 +5,7 @@ import type { AgentRow } from "../db/tables/agents.ts";
 import type { EscrowRow } from "../db/tables/money.ts";
 
 /** In base units of the network's token. A network that names no base has the usual one. */
-export function baseThreshold({ decimals, escrow_base = ESCROW_BASE_THRESHOLD }: Based): number {
+export function computeBaseThreshold({ decimals, escrow_base = ESCROW_BASE_THRESHOLD }: Based): number {
   const parsed = parseAmount(escrow_base, decimals);
   if (!parsed.ok) throw new Error("unreachable: a configured base can be counted");
   return parsed.units;
@@ -16,20 +16,20 @@ type Based = { readonly decimals: number; readonly escrow_base?: string | undefi
  * base × (1 − 0.5·max(0, rating − 0.5)/0.5) in base units: the best rating halves it. Ratings have two decimals, so hundredths are exact; a fraction
  * of a base unit is rounded up, in favour of buyers.
  */
-export function escrowThreshold(baseUnits: number, rating: number | null): number {
+export function computeEscrowThreshold(baseUnits: number, rating: number | null): number {
   const hundredths = rating === null ? 0 : Math.max(0, Math.round(rating * 100) - 50);
   return Number((BigInt(baseUnits) * BigInt(100 - hundredths) + 99n) / 100n);
 }
 
 /** The threshold with which an environment opens its escrow. An agent is rated in its own environment only. */
-export const firstThreshold = (
+export const computeFirstThreshold = (
   baseUnits: number,
   environment: AgentRow["environment"],
   agent: Pick<AgentRow, "environment" | "agentRating">,
-): number => escrowThreshold(baseUnits, agent.environment === environment ? agent.agentRating : null);
+): number => computeEscrowThreshold(baseUnits, agent.environment === environment ? agent.agentRating : null);
 
 /** The higher threshold of the two environments that use the vault (MKT-20). */
-export const vaultThreshold = ({
+export const pickVaultThreshold = ({
   threshold,
   otherThreshold,
 }: Pick<EscrowRow, "threshold" | "otherThreshold">): number => Math.max(threshold, otherThreshold);
@@ -38,4 +38,4 @@ export const vaultThreshold = ({
 export const doesContractLag = (
   escrow: Pick<EscrowRow, "threshold" | "otherThreshold" | "chainThreshold" | "baseThreshold">,
 ): boolean =>
-  escrow.baseThreshold > 0 && Math.abs(vaultThreshold(escrow) - escrow.chainThreshold) * 20 >= escrow.baseThreshold;
+  escrow.baseThreshold > 0 && Math.abs(pickVaultThreshold(escrow) - escrow.chainThreshold) * 20 >= escrow.baseThreshold;

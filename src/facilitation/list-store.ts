@@ -2,9 +2,9 @@
 import { and, type SQL, sql } from "drizzle-orm";
 import type { Position } from "../core/page.ts";
 import { type Environment, SIDES, type Side, type TransactionStatus } from "../core/vocabulary.ts";
-import { type AccountFilter, accountRanges, agentRanges, SIDE_COLUMNS } from "../db/account-ranges.ts";
+import { type AccountFilter, buildAccountRanges, buildAgentRanges, SIDE_COLUMNS } from "../db/account-ranges.ts";
 import { type Database, type Read, readAll } from "../db/batch.ts";
-import { bareColumns, isBelow, selectPage } from "../db/pages.ts";
+import { isBelow, selectBareColumns, selectPage } from "../db/pages.ts";
 import { type TransactionRow, transactions } from "../db/tables/money.ts";
 import type { Tenant } from "../db/tenant.ts";
 
@@ -13,7 +13,7 @@ type AskedRows = { readonly limit: number; readonly after: Position | null };
 const TABLE = sql`transactions`;
 const AT = sql`settled_at`;
 const ID = sql`transaction_id`;
-const transactionColumns = bareColumns(transactions);
+const transactionColumns = selectBareColumns(transactions);
 
 const readPage = (db: Database, from: readonly SQL[], limit: number): Read<TransactionRow[]> =>
   readAll(
@@ -27,7 +27,7 @@ export const listTransactions = (
   { did, environment }: { readonly did: string; readonly environment: Environment },
   { limit, after }: AskedRows,
 ): Read<TransactionRow[]> =>
-  readPage(db, agentRanges({ table: TABLE, environment }, did, SIDES, isBelow(AT, ID, after)), limit);
+  readPage(db, buildAgentRanges({ table: TABLE, environment }, did, SIDES, isBelow(AT, ID, after)), limit);
 
 export type TransactionFilter = AccountFilter & {
   readonly status?: TransactionStatus | undefined;
@@ -45,13 +45,13 @@ export const listAccountTransactions = (
 ): Read<TransactionRow[]> => {
   const by = until === undefined ? undefined : until - 1;
   const bounds = and(since === undefined ? undefined : sql`${AT} >= ${since}`, isBelow(AT, ID, after, by));
-  if (status === "reversed") return readPage(db, reversedRanges(tenant, whose, bounds), limit);
+  if (status === "reversed") return readPage(db, buildReversedRanges(tenant, whose, bounds), limit);
   const among = status === undefined ? bounds : and(bounds, sql`reversed_at is null`);
-  return readPage(db, accountRanges(TABLE, tenant, whose, among), limit);
+  return readPage(db, buildAccountRanges(TABLE, tenant, whose, among), limit);
 };
 
 /** Reversed transactions are rare, and have an index for each side (FAC-18). An agent's are filtered out of its account's. */
-function reversedRanges(
+function buildReversedRanges(
   { platformId, environment }: Tenant,
   { did, role }: AccountFilter,
   bounds: SQL | undefined,

@@ -6,11 +6,11 @@ import type { AgentCall } from "../call.ts";
 import type { Settled } from "../chain/gateway.ts";
 import { formatTokenUnits, type Network, toCaip2 } from "../chain/networks.ts";
 import { toIso, toIsoOrNull } from "../core/clock.ts";
-import { newId } from "../core/ids.ts";
+import { createId } from "../core/ids.ts";
 import { DAY_MS, SECOND_MS } from "../core/limits.ts";
 import type { EscrowRow, TaskRow, TransactionRow } from "../db/tables/money.ts";
 import { applyGain, hasStateChanged } from "../escrow/changes.ts";
-import { editionOf, toShownBalance } from "../escrow/states.ts";
+import { pickEditionContract, toShownBalance } from "../escrow/states.ts";
 import { moveBalance, toMovedStates } from "../escrow/store.ts";
 import type { Seller } from "../identity/owned-store.ts";
 import type { PaidIntent } from "../intents/find-store.ts";
@@ -46,7 +46,7 @@ export async function recordSettlement(call: AgentCall, evidence: Evidence): Pro
   const { disputeWindowDays } = provider.agent;
   const windowClosesAt = disputeWindowDays === 0 ? 0 : deps.clock.now() + disputeWindowDays * DAY_MS;
   // A payment through another edition went to another vault than the one that counts (CHN-22).
-  const present = escrow && editionOf(escrow, evidence.network) === settlement.contract ? escrow : null;
+  const present = escrow && pickEditionContract(escrow, evidence.network) === settlement.contract ? escrow : null;
   const amount = countCoveredEscrow(evidence, present);
   const uncounted = present ? Number(settlement.escrow) - amount : 0;
   const held = evidence.mined.held === null ? undefined : Number(evidence.mined.held);
@@ -107,7 +107,7 @@ const toUncoveredAlert = ({ network, intent, mined, txHash }: Evidence, uncounte
 
 function toTransactionRow(call: AgentCall, evidence: Evidence, escrow: EscrowRow | null): TransactionRow {
   const { intent, settlement, provider, mined } = evidence;
-  const transactionId = newId("fac", call.now);
+  const transactionId = createId("fac", call.now);
   const { disputeWindowDays } = provider.agent;
   return {
     transactionId,

@@ -1,7 +1,8 @@
 // Routes of facilitation.
-import { route } from "../http/route.ts";
+import { defineRoute } from "../http/route.ts";
 import { facilitate } from "./facilitate.ts";
 import { precheckFacilitation } from "./parties.ts";
+import { getFacilitationStatus } from "./read-status.ts";
 import {
   facilitationInput,
   facilitationParams,
@@ -9,10 +10,9 @@ import {
   parseNamedParties,
   toFacilitationAct,
 } from "./schema.ts";
-import { getFacilitationStatus } from "./standing.ts";
 
 export const facilitationRoutes = [
-  route({
+  defineRoute({
     method: "post",
     path: "/v1/facilitate",
     operationId: "facilitate",
@@ -36,7 +36,7 @@ export const facilitationRoutes = [
     handle: (call, { body }) => facilitate(call, body),
     precheck: (call, { body }) => precheckFacilitation(call, parseNamedParties(body)),
   }),
-  route({
+  defineRoute({
     method: "get",
     path: "/v1/facilitations/{facilitation_id}",
     operationId: "getFacilitationStanding",

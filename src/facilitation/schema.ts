@@ -2,7 +2,7 @@
 import * as z from "zod";
 import { parseTxHash } from "../chain/hashes.ts";
 import { findNetwork, type Network } from "../chain/networks.ts";
-import { type FieldError, fieldError } from "../core/errors.ts";
+import { type FieldError, toFieldError } from "../core/errors.ts";
 import { TRANSACTION_STATUSES } from "../core/vocabulary.ts";
 import { didInput, idInput, networkInput } from "../http/schemas.ts";
 
@@ -43,17 +43,22 @@ export function findFacilitationFaults(raw: unknown): FieldError[] {
   const given = (name: string) => body[name] !== undefined;
   const named = given("intent_id") || !CLIENT_FIELDS.some(given);
   const required = named ? ["intent_id"] : CLIENT_FIELDS;
-  const missing = required.filter((name) => !given(name)).map((name) => fieldError(name, "required"));
+  const missing = required.filter((name) => !given(name)).map((name) => toFieldError(name, "required"));
   const hash = named ? "payment_tx" : "tx_hash";
-  if (!given("payment_tx") && !given("tx_hash")) missing.push(fieldError(hash, "required"));
-  if (given("payment_tx") && given("tx_hash") && hashOf(body["payment_tx"]) !== hashOf(body["tx_hash"])) {
-    missing.push(fieldError("tx_hash", "invalid_value", "payment_tx and tx_hash name different transactions."));
+  if (!given("payment_tx") && !given("tx_hash")) missing.push(toFieldError(hash, "required"));
+  if (
+    given("payment_tx") &&
+    given("tx_hash") &&
+    normalizeTxHash(body["payment_tx"]) !== normalizeTxHash(body["tx_hash"])
+  ) {
+    missing.push(toFieldError("tx_hash", "invalid_value", "payment_tx and tx_hash name different transactions."));
   }
   return missing;
 }
 
 /** A hash may be written with or without 0x, in either case (FAC-1). */
-const hashOf = (value: unknown): unknown => (typeof value === "string" ? (parseTxHash(value) ?? value) : value);
+const normalizeTxHash = (value: unknown): unknown =>
+  typeof value === "string" ? (parseTxHash(value) ?? value) : value;
 
 /** The act that a proof of facilitation covers: this payment for this intent or this pair, however the body writes it (PRF-8). */
 export function toFacilitationAct(body: FacilitationInput, networks: readonly Network[]): string {

@@ -10,7 +10,7 @@ import {
   readOne,
   type Statement,
 } from "../db/batch.ts";
-import { clockOffsetOf, consumersOffsetOf, type Timed } from "../db/clock.ts";
+import { selectClockOffset, selectConsumersOffset, type Timed } from "../db/clock.ts";
 import { compileInsert, compileOnce, type RowOf } from "../db/compiled.ts";
 import { type AgentRow, agents } from "../db/tables/agents.ts";
 import { paymentIntents, receipts, type TransactionRow, transactions } from "../db/tables/money.ts";
@@ -32,7 +32,7 @@ const selectFacilitated = (db: Database) =>
 export type IntentToSettle = Timed<PaidIntent> & { readonly settled: Facilitated | null };
 
 const settledColumns = aliasColumns(transactions, "x");
-const timedIntentColumns = { ...paidIntentColumns, clockOffsetMs: consumersOffsetOf(paymentIntents) };
+const timedIntentColumns = { ...paidIntentColumns, clockOffsetMs: selectConsumersOffset(paymentIntents) };
 
 const selectIntentToSettle = compileOnce((db) =>
   db
@@ -180,7 +180,7 @@ export const findBuyerOf = (db: Database, intentId: string): Read<Buyer | null> 
 export const findTimedBuyer = (db: Database, did: string): Read<Timed<Buyer> | null> =>
   readOne(
     db
-      .select({ ...buyerColumns, clockOffsetMs: clockOffsetOf(agents) })
+      .select({ ...buyerColumns, clockOffsetMs: selectClockOffset(agents) })
       .from(agents)
       .where(eq(agents.did, did)),
   );

@@ -16,7 +16,7 @@ export const toFacilitationView = (config: Config, { transaction, receipt }: Fac
   receipt,
 });
 
-export const statusOf = ({ reversedAt }: TransactionRow): TransactionView["status"] =>
+export const toTransactionStatus = ({ reversedAt }: TransactionRow): TransactionView["status"] =>
   reversedAt === null ? "settled" : "reversed";
 
 /** The transaction for events, without the receipt (EVT-5). */
@@ -25,7 +25,7 @@ export const toTransactionView = (config: Config, row: TransactionRow): Transact
   environment: row.environment,
   consumer_did: row.consumerDid,
   provider_did: row.providerDid,
-  status: statusOf(row),
+  status: toTransactionStatus(row),
   settled_at: toIso(row.settledAt),
   reversed_at: toIsoOrNull(row.reversedAt),
 });

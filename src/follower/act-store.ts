@@ -9,7 +9,7 @@ const AT_ONCE = 100;
 
 export type ActPlace = Pick<KeyActRow, "network" | "txHash" | "logIndex">;
 
-export const splitIntoParts = <T>(all: readonly T[]): (readonly T[])[] =>
+export const splitActs = <T>(all: readonly T[]): (readonly T[])[] =>
   Array.from({ length: Math.ceil(all.length / AT_ONCE) }, (_, n) => all.slice(n * AT_ONCE, (n + 1) * AT_ONCE));
 
 const isActNoted = (network: SQL, txHash: SQL, logIndex: SQL): SQL =>
@@ -20,7 +20,7 @@ export const ACT_IS_UNNOTED: SQL = sql`not ${isActNoted(sql`value ->> 6`, sql`va
 
 /** Updates the block of an act that a reorg has moved. */
 export const noteActs = (db: Database, rows: readonly KeyActRow[]): Statement[] =>
-  splitIntoParts(rows).map((part) => {
+  splitActs(rows).map((part) => {
     const values = JSON.stringify(
       part.map((row) => [
         ...[row.network, row.txHash, row.logIndex, row.blockNumber, row.minedAt, row.authority, row.operationId],
@@ -59,7 +59,7 @@ export const findCalls = (db: Database, network: string, operationIds: readonly 
 export type EndedCall = { readonly operationId: string; readonly nonce: number; readonly blockNumber: number };
 
 export const endCalls = (db: Database, network: string, ended: readonly EndedCall[]): Statement[] =>
-  splitIntoParts(ended).map((part) => {
+  splitActs(ended).map((part) => {
     const values = JSON.stringify(part.map(({ operationId, nonce, blockNumber }) => [operationId, nonce, blockNumber]));
     return db
       .update(keyActs)

@@ -1,14 +1,14 @@
 // Follows the acts of keys (CHN-33) at the head of the chain: calls that need a role, and calls that wait in an authority. An act that the service
 // did not send and the configuration does not expect raises an alert with the calldata that cancels it.
 import {
+  computeCallExpiry,
+  computeOldestUnexpired,
   describeCall,
   describeEvent,
   encodeCancellation,
-  expiryOf,
   isCancellableByGuardian,
   type NameProvider,
   nameOperation,
-  oldestUnexpiredAt,
 } from "../chain/acts.ts";
 import type { ContractEvent, EventAt } from "../chain/gateway.ts";
 import { type Hash, hashDid } from "../chain/hashes.ts";
@@ -29,7 +29,7 @@ import {
   noteActs,
   noteThreshold,
   pruneActs,
-  splitIntoParts,
+  splitActs,
 } from "./act-store.ts";
 import { findProvidersByHash } from "./lines-store.ts";
 
@@ -60,7 +60,13 @@ export async function followActs(deps: Deps, network: Network, reading: ActsRead
   const { events, after, through, booked, readAt } = reading;
   const name = network.network;
   // A node may give its blocks any date.
-  const read = { network: name, after, through, booked, readySince: oldestUnexpiredAt(Math.min(readAt, Date.now())) };
+  const read = {
+    network: name,
+    after,
+    through,
+    booked,
+    readySince: computeOldestUnexpired(Math.min(readAt, Date.now())),
+  };
   const prune = pruneActs(db, { ...read, places: events });
   if (events.length === 0) return [prune];
   const judged = judgeActs(network, events, await findSentByService(deps, name, events));
@@ -78,7 +84,7 @@ export async function followActs(deps: Deps, network: Network, reading: ActsRead
   ];
   const now = Date.now();
   return [
-    ...splitIntoParts(alerts).map((part) => raiseAlerts(db, part, now, ACT_IS_UNNOTED)),
+    ...splitActs(alerts).map((part) => raiseAlerts(db, part, now, ACT_IS_UNNOTED)),
     ...unrequested.flatMap((event) =>
       toUnrequestedThresholds(network, event).map((one) => noteThreshold(db, event, one)),
     ),
@@ -197,7 +203,7 @@ function toActAlerts(network: Network, event: EventAt, nameOf: NameProvider): Ta
     const { caller, contract: authority, readyAt, txHash } = event;
     const message =
       `${UNREQUESTED_TEXT} ${caller} has scheduled a call at the authority ${authority} (${txHash}). It ${describeCall(network, event, nameOf)}. It can be executed ` +
-      `from ${toIso(readyAt)} to ${toIso(expiryOf(readyAt))}. ${describeCancelling(network, event)}`;
+      `from ${toIso(readyAt)} to ${toIso(computeCallExpiry(readyAt))}. ${describeCancelling(network, event)}`;
     return [tagAlert(event, network, `operation ${nameOperation(event)}`, message)];
   }
   const words = describeEvent(network, event as ContractEvent, nameOf);

@@ -1,10 +1,11 @@
 // Books in one batch what the follower has read (MKT-23): lines, escrow balances, the states that follow with their events and directory records,
 // differences, and the place that was read to. A provider in FUNDING whose escrows are now funded becomes ACTIVE (AGT-34).
+
+import { isFollowerLate } from "../chain/availability.ts";
+import { recordFollowerCaughtUp } from "../chain/availability-store.ts";
 import type { BlockAt } from "../chain/gateway.ts";
 import { type Hash, hashDid } from "../chain/hashes.ts";
 import type { Network } from "../chain/networks.ts";
-import { isFollowerLate } from "../chain/standing.ts";
-import { recordFollowerCaughtUp } from "../chain/standing-store.ts";
 import { recordReleaseTx } from "../chain/store.ts";
 import { commitAll } from "../commit.ts";
 import type { Deps } from "../context.ts";
@@ -14,14 +15,14 @@ import type { FollowerRow } from "../db/tables/chain.ts";
 import type { RefundAddressRow, RefundRow } from "../db/tables/disputes.ts";
 import type { EscrowRow, LedgerLine } from "../db/tables/money.ts";
 import { applyGain, hasStateChanged } from "../escrow/changes.ts";
-import { type Booked, type Difference, emptyVault, type Movement, toLedgerLines } from "../escrow/ledger.ts";
+import { type Booked, createEmptyVault, type Difference, type Movement, toLedgerLines } from "../escrow/ledger.ts";
 import { insertRefundAddresses } from "../escrow/refund-store.ts";
-import { editionOf } from "../escrow/states.ts";
+import { pickEditionContract } from "../escrow/states.ts";
 import { moveBalances } from "../escrow/store.ts";
 import { type Alert, raiseAlert } from "../journal/alerts.ts";
 import { type ActsReading, followActs } from "./acts.ts";
 import { findEscrowsByHash, findNewestLines, insertLines } from "./lines-store.ts";
-import { bindPayments, type FoundPayments, findLostIntents, type PaymentAt, paymentReads } from "./payments.ts";
+import { bindPayments, buildPaymentReads, type FoundPayments, findLostIntents, type PaymentAt } from "./payments.ts";
 import { bookRefunds } from "./refunds.ts";
 import { changeTurned, moveFollower, noteBlock, noteDifferences } from "./store.ts";
 import { recordEscrowTurns, TURNED_AT_ONCE } from "./turn.ts";
@@ -63,13 +64,13 @@ export async function bookReading(
 ): Promise<boolean> {
   const { db } = deps;
   const { before, movements, payments } = reading;
-  const stored = known ?? (await readBatch(db, bookReads(deps, network, movements, payments)));
+  const stored = known ?? (await readBatch(db, buildBookReads(deps, network, movements, payments)));
   const found = { ...stored, own: addSeenOwnPayments(stored.own, payments, reading.walletsSeen) };
   const paid = bindPayments(deps, network, reading, found, await findReplacedPayments(deps, network, reading, found));
   const alerts = [
-    ...(reading.contradicted ? [raiseAlert(db, contradictionAlert(network))] : []),
-    ...(reading.future ? [raiseAlert(db, futureBlockAlert(network))] : []),
-    ...(reading.alone ? [raiseAlert(db, aloneAlert(network))] : []),
+    ...(reading.contradicted ? [raiseAlert(db, toContradictionAlert(network))] : []),
+    ...(reading.future ? [raiseAlert(db, toFutureBlockAlert(network))] : []),
+    ...(reading.alone ? [raiseAlert(db, toAloneAlert(network))] : []),
   ];
   if (!paid.complete && before !== null) {
     const acts = await followActs(deps, network, { ...reading.acts, booked: before.bookedBlock });
@@ -101,11 +102,16 @@ export async function bookReading(
   return paid.complete;
 }
 
-const bookReads = (deps: Deps, network: Network, movements: readonly Movement[], payments: readonly PaymentAt[]) => ({
-  ...vaultReads(deps, network, movements),
-  ...paymentReads(deps, network, payments),
+const buildBookReads = (
+  deps: Deps,
+  network: Network,
+  movements: readonly Movement[],
+  payments: readonly PaymentAt[],
+) => ({
+  ...buildMovedVaultReads(deps, network, movements),
+  ...buildPaymentReads(deps, network, payments),
 });
-type StoredFacts = ReadResults<ReturnType<typeof bookReads>>;
+type StoredFacts = ReadResults<ReturnType<typeof buildBookReads>>;
 
 /** The stored rows of a reading without events, if no payment is bound or awaited. */
 export const NOTHING_STORED: StoredFacts = {
@@ -180,10 +186,10 @@ function recordReleased(
   });
 }
 
-const vaultReads = ({ db }: Deps, { network }: Network, movements: readonly Movement[]) => {
+const buildMovedVaultReads = ({ db }: Deps, { network }: Network, movements: readonly Movement[]) => {
   const vaults = new Map(
     movements.map(
-      ({ providerDidHash, contract }) => [vaultKeyOf(providerDidHash, contract), [providerDidHash, contract]] as const,
+      ({ providerDidHash, contract }) => [toVaultKey(providerDidHash, contract), [providerDidHash, contract]] as const,
     ),
   );
   const named = [...vaults.values()].map(([hash, contract]) => [hash, contract] as const);
@@ -197,7 +203,7 @@ type FoundVaults = {
   readonly lines: readonly Parameters<typeof toLedgerLines>[0][];
 };
 
-const vaultKeyOf = (hash: Hash, contract: string): string => `${hash} ${contract}`;
+const toVaultKey = (hash: Hash, contract: string): string => `${hash} ${contract}`;
 
 /** Skips the vaults of providers that the service does not know. */
 function toBookedVaults(
@@ -205,7 +211,7 @@ function toBookedVaults(
   movements: readonly Movement[],
   { escrows, lines }: FoundVaults,
 ): Booked[] {
-  const byVault = Map.groupBy(movements, ({ providerDidHash, contract }) => vaultKeyOf(providerDidHash, contract));
+  const byVault = Map.groupBy(movements, ({ providerDidHash, contract }) => toVaultKey(providerDidHash, contract));
   const dids = new Map(escrows.map(({ did }) => [hashDid(did), did]));
   return [...byVault.values()].flatMap((own) => {
     const [first] = own;
@@ -213,7 +219,7 @@ function toBookedVaults(
     if (!first || did === undefined) return [];
     const vault = { did, network, contract: first.contract };
     const known = lines.find((line) => line.did === did && line.contract === vault.contract);
-    return [toLedgerLines(known ?? emptyVault(vault), own)];
+    return [toLedgerLines(known ?? createEmptyVault(vault), own)];
   });
 }
 
@@ -251,7 +257,7 @@ export async function recordGains(
     .filter(({ amount }) => amount !== 0)
     .flatMap(({ vault, amount }) =>
       escrows
-        .filter((row) => row.did === vault.did && editionOf(row, network) === vault.contract)
+        .filter((row) => row.did === vault.did && pickEditionContract(row, network) === vault.contract)
         .map((row) => ({ before: row, after: applyGain(row, { amount, settled: false }), amount })),
     );
   const turned = changes.filter(hasStateChanged);
@@ -273,23 +279,23 @@ export const recordDifferences = ({ db }: Deps, differences: readonly Difference
     db,
     differences.map((difference) => ({ ...difference, foundAt: Date.now() })),
   ),
-  ...differences.map((difference) => raiseAlert(db, differenceAlert(difference))),
+  ...differences.map((difference) => raiseAlert(db, toDifferenceAlert(difference))),
 ];
 
 /** Reports what vaults got without an event of the contract: by a plain transfer, or by an event that a node left out. One alert for each network. */
 function alertUnseenDeposits({ db }: Deps, lines: readonly LedgerLine[]): Statement[] {
   const last = lines.findLast(({ kind, logIndex }) => kind === "deposit" && logIndex < 0);
-  return last ? [raiseAlert(db, unseenDepositAlert(last))] : [];
+  return last ? [raiseAlert(db, toUnseenDepositAlert(last))] : [];
 }
 
-const aloneAlert = ({ network }: Network): Alert => ({
+const toAloneAlert = ({ network }: Network): Alert => ({
   kind: "network",
   subject: `second node of ${network}`,
   message:
     "One of the two nodes does not answer or lags: the contract's events are booked once two readings of the other node agree.",
 });
 
-const contradictionAlert = ({ network }: Network): Alert => ({
+const toContradictionAlert = ({ network }: Network): Alert => ({
   kind: "network",
   subject: `events of ${network}`,
   message:
@@ -297,7 +303,7 @@ const contradictionAlert = ({ network }: Network): Alert => ({
     "booked until two readings agree.",
 });
 
-const unseenDepositAlert = ({ did, network, amount, blockNumber }: LedgerLine): Alert => ({
+const toUnseenDepositAlert = ({ did, network, amount, blockNumber }: LedgerLine): Alert => ({
   kind: "reconciliation",
   subject: `deposits on ${network}`,
   message:
@@ -305,13 +311,13 @@ const unseenDepositAlert = ({ did, network, amount, blockNumber }: LedgerLine): 
     "either a plain transfer, or a movement that the node omitted.",
 });
 
-const futureBlockAlert = ({ network }: Network): Alert => ({
+const toFutureBlockAlert = ({ network }: Network): Alert => ({
   kind: "network",
   subject: `time of ${network}`,
   message: `The node dates its newest block more than ${BLOCK_CLOCK_SKEW_SECONDS} seconds in the future: the service counts its time only up to now.`,
 });
 
-const differenceAlert = ({ did, network, held, expected }: Difference): Alert => ({
+const toDifferenceAlert = ({ did, network, held, expected }: Difference): Alert => ({
   kind: "reconciliation",
   subject: `${did} on ${network}`,
   message: `The vault held ${held} base units, but should have held ${expected} according to its ledger lines.`,

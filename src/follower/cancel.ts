@@ -5,7 +5,7 @@ import { ServiceError } from "../core/errors.ts";
 import { CHAIN_LOOK_MS } from "../core/limits.ts";
 import type { IntentRow } from "../db/tables/money.ts";
 import { toEffectiveIntentStatus } from "../intents/states.ts";
-import { cancelIntent as cancelStatements, findIntentFor } from "../intents/store.ts";
+import { markIntentCancelled as cancelStatements, findIntentFor } from "../intents/store.ts";
 import { recordEventForParties } from "../journal/events.ts";
 import { moveHolds } from "../payments/hold-store.ts";
 import { refuseNonParties } from "../payments/read.ts";
@@ -13,7 +13,7 @@ import type { IntentView } from "../payments/responses.ts";
 import { toIntentView } from "../payments/views.ts";
 import { readToNow } from "./follow.ts";
 
-export async function cancelIntent(call: AgentCall, intentId: string): Promise<IntentView> {
+export async function cancelUnpaidIntent(call: AgentCall, intentId: string): Promise<IntentView> {
   const { db, deps, now } = call;
   const { intent: found } = await call.read(
     { intent: findIntentFor(db, intentId, call.did, call.now) },

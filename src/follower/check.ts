@@ -1,6 +1,6 @@
 // Compares what vaults hold at the last booked block with their lines (MKT-23). More came without an event and is booked as a deposit; less is a
 // difference for the operator.
-import { editionsOf } from "../chain/events.ts";
+import { listEditionContracts } from "../chain/events.ts";
 import type { BlockAt, EditionVault } from "../chain/gateway.ts";
 import { hashDid } from "../chain/hashes.ts";
 import { type Network, requireNetwork } from "../chain/networks.ts";
@@ -11,8 +11,8 @@ import { Conflict } from "../core/retry.ts";
 import { commit, type ReadResults, readBatch, type Statement } from "../db/batch.ts";
 import type { FollowerRow } from "../db/tables/chain.ts";
 import type { EscrowRow, LedgerLine } from "../db/tables/money.ts";
-import { type Booked, type Difference, emptyVault, toLineOfSight } from "../escrow/ledger.ts";
-import { editionOf } from "../escrow/states.ts";
+import { type Booked, createEmptyVault, type Difference, toLineOfSight } from "../escrow/ledger.ts";
+import { pickEditionContract } from "../escrow/states.ts";
 import { type Alert, raiseAlert } from "../journal/alerts.ts";
 import { recordBooked } from "./book.ts";
 import { followNetwork } from "./follow.ts";
@@ -47,14 +47,14 @@ export async function syncVault(deps: Deps, did: string, network: string, until:
 
 /** Compares the vaults that got lines last, and the next ones of a network in the order of their providers. After the last one it starts again. */
 export async function checkNextVaults(deps: Deps, network: string): Promise<void> {
-  await compareOnce(deps, network, turnReads(deps, network));
+  await compareOnce(deps, network, buildTurnReads(deps, network));
 }
 
-export const turnReads = ({ db }: Deps, network: string) => ({
+export const buildTurnReads = ({ db }: Deps, network: string) => ({
   next: findNextEscrows(db, network, ESCROWS_IN_TURN),
   last: findEscrowsBookedLast(db, network, ESCROWS_BOOKED_LAST),
 });
-type EscrowsInTurn = ReadResults<ReturnType<typeof turnReads>>;
+type EscrowsInTurn = ReadResults<ReturnType<typeof buildTurnReads>>;
 
 /** Returns the last provider of the vaults to compare if each balance equals its lines, otherwise null. */
 export async function findLevelTurnEnd(
@@ -81,7 +81,7 @@ function takeWholeProviders(found: readonly EscrowRow[]): Page {
 }
 
 /** `escrows`: these are compared, and the turn stays where it is. */
-type ChosenReads = ReturnType<typeof turnReads> | { readonly escrows: ReturnType<typeof findEscrowsOfProviders> };
+type ChosenReads = ReturnType<typeof buildTurnReads> | { readonly escrows: ReturnType<typeof findEscrowsOfProviders> };
 
 async function compareOnce(deps: Deps, name: string, chosen: ChosenReads): Promise<"checked" | "again" | "unread"> {
   const { db, chain } = deps;
@@ -127,7 +127,7 @@ async function compareOnce(deps: Deps, name: string, chosen: ChosenReads): Promi
       ...moveFollower(db, follower, { ...follower, checkedDid }),
       ...(touched.length > 0 ? noteVaults(db, follower, touched) : []),
       ...(await recordBooked(deps, network, believed, escrows)),
-      ...[...strange].map(({ vault }) => raiseAlert(db, unexplainedAlert(vault))),
+      ...[...strange].map(({ vault }) => raiseAlert(db, toUnexplainedAlert(vault))),
     ]);
     return "checked";
   } catch (thrown) {
@@ -139,7 +139,7 @@ async function compareOnce(deps: Deps, name: string, chosen: ChosenReads): Promi
 /** Reads the balances of vaults at a block, and compares them with their lines. */
 async function compareBalances({ db, chain }: Deps, network: Network, at: BlockAt, escrows: readonly EscrowRow[]) {
   const { network: name } = network;
-  const vaults = vaultsOf(network, escrows);
+  const vaults = toUniqueVaults(network, escrows);
   const { lines } = await readBatch(db, {
     lines: findNewestLines(
       db,
@@ -155,7 +155,7 @@ async function compareBalances({ db, chain }: Deps, network: Network, at: BlockA
     const known = lines.find((line) => line.did === did && line.contract === contract);
     const held = capBaseUnits(balances[place] ?? 0n);
     const sight = { held, blockNumber: at.number, blockHash: at.hash, minedAt: time };
-    return toLineOfSight(known ?? emptyVault({ did, network: name, contract }), sight, vault);
+    return toLineOfSight(known ?? createEmptyVault({ did, network: name, contract }), sight, vault);
   });
   return { vaults, lines, balances, booked };
 }
@@ -224,7 +224,7 @@ async function isExplainedByTransfers(
   return received.ok ? received.value >= enough : "unread";
 }
 
-const unexplainedAlert = ({ did, network }: VaultOfLines): Alert => ({
+const toUnexplainedAlert = ({ did, network }: VaultOfLines): Alert => ({
   kind: "network",
   subject: `the vault of ${did} on ${network}`,
   message:
@@ -249,7 +249,10 @@ const alertUnconfirmed = (db: Deps["db"], differences: readonly Difference[]): S
 const pickEscrowsOfNetwork = (network: Network, rows: readonly EscrowRow[]): EscrowRow[] => [
   ...new Map(
     rows
-      .filter((row) => row.network === network.network && editionsOf(network).includes(editionOf(row, network)))
+      .filter(
+        (row) =>
+          row.network === network.network && listEditionContracts(network).includes(pickEditionContract(row, network)),
+      )
       .map((row) => [`${row.did} ${row.environment}`, row]),
   ).values(),
 ];
@@ -257,10 +260,10 @@ const pickEscrowsOfNetwork = (network: Network, rows: readonly EscrowRow[]): Esc
 const isVaultLevel = ({ lines, differences }: Booked): boolean => lines.length === 0 && differences.length === 0;
 
 /** One vault for both environments. */
-const vaultsOf = (network: Network, escrows: readonly EscrowRow[]) => [
+const toUniqueVaults = (network: Network, escrows: readonly EscrowRow[]) => [
   ...new Map(
     escrows.map((row) => {
-      const [did, contract] = [row.did, editionOf(row, network)];
+      const [did, contract] = [row.did, pickEditionContract(row, network)];
       return [`${did} ${contract}`, { did, contract, vault: row.vault, providerDidHash: hashDid(did) }] as const;
     }),
   ).values(),

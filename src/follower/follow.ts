@@ -1,13 +1,14 @@
 // The follower of a network (CHN-24): reads the contract's events after the last booked block, and books what moved a vault once it has the network's
 // confirmations and two readings agree. Safe to run twice and concurrently: each batch is guarded by the place that it read from.
+
+import { isFollowerLate } from "../chain/availability.ts";
 import { digestEvents } from "../chain/digests.ts";
 import type { BlockAt, BlockRef, EventAt, EventsReading } from "../chain/gateway.ts";
 import { filterEventsUpTo } from "../chain/logs.ts";
 import { type Network, requireNetwork } from "../chain/networks.ts";
-import { isFollowerLate } from "../chain/standing.ts";
 import { commitAll } from "../commit.ts";
 import type { Deps } from "../context.ts";
-import { realTimeOf } from "../core/clock.ts";
+import { toRealTime } from "../core/clock.ts";
 import { Conflict } from "../core/retry.ts";
 import { commit, countStatements, readBatch } from "../db/batch.ts";
 import type { FollowerRow, SeenRange } from "../db/tables/chain.ts";
@@ -90,7 +91,7 @@ type Step = {
   readonly settled: number;
   readonly moved: boolean;
 };
-const emptyStep = (followed: Followed): Step => ({ followed, booked: 0, head: 0, settled: 0, moved: false });
+const createEmptyStep = (followed: Followed): Step => ({ followed, booked: 0, head: 0, settled: 0, moved: false });
 
 async function followStep(deps: Deps, network: Network): Promise<Step> {
   const { db, chain } = deps;
@@ -103,24 +104,25 @@ async function followStep(deps: Deps, network: Network): Promise<Step> {
   try {
     if (known && known.turned.length > 0) {
       await recordTurnedEscrows(deps, known);
-      return emptyStep("far");
+      return createEmptyStep("far");
     }
-    const read = await chain.readEvents(name, bookedPlaceOf(network, known));
-    if (!read.ok && read.error.reason === "contradiction") await commit(db, [raiseAlert(db, contradictingAlert(name))]);
-    if (!read.ok || read.value.state === "behind") return emptyStep("stuck");
+    const read = await chain.readEvents(name, toBookedPlace(network, known));
+    if (!read.ok && read.error.reason === "contradiction")
+      await commit(db, [raiseAlert(db, toContradictingAnswersAlert(name))]);
+    if (!read.ok || read.value.state === "behind") return createEmptyStep("stuck");
     if (read.value.state === "read") {
       const recorded = await recordChainReading(deps, network, known, read.value, beganAt);
-      if (!(await compareBookedSettlements(deps, network, recorded, unchecked))) return emptyStep("far");
+      if (!(await compareBookedSettlements(deps, network, recorded, unchecked))) return createEmptyStep("far");
       // A reorg may have removed the events of a facilitated settlement whose block is not booked yet.
       const isUnbooked = unchecked.some(
         (one) => one.network === name && one.blockNumber > recorded.booked && one.blockNumber <= recorded.settled,
       );
       return { ...recorded, moved: recorded.moved || isUnbooked };
     }
-    return emptyStep(known && (await rewindToKept(deps, network, known)) ? "far" : "stuck");
+    return createEmptyStep(known && (await rewindToKept(deps, network, known)) ? "far" : "stuck");
   } catch (thrown) {
     // Another run was faster, or an escrow moved meanwhile: the next step reads what is stored now.
-    if (thrown instanceof Conflict) return emptyStep("far");
+    if (thrown instanceof Conflict) return createEmptyStep("far");
     throw thrown;
   }
 }
@@ -147,14 +149,14 @@ async function compareBookedSettlements(
   return checked === "stuck" || (checked === "checked" && due.length < CHECKED_AT_ONCE);
 }
 
-const contradictingAlert = (network: string): Alert => ({
+const toContradictingAnswersAlert = (network: string): Alert => ({
   kind: "network",
   subject: `answers of ${network}`,
   message:
     "A node reports different events for a transaction than for its block: nothing is booked until its answers agree.",
 });
 
-export const bookedPlaceOf = ({ first_block }: Network, known: FollowerRow | null) =>
+export const toBookedPlace = ({ first_block }: Network, known: FollowerRow | null) =>
   known
     ? { number: known.bookedBlock, hash: known.bookedHash, seen: known.seen?.number }
     : { number: Math.max(0, first_block - 1), hash: null };
@@ -180,7 +182,7 @@ export async function recordChainReading(
   const alone = network.fallback_rpc_url !== undefined && settled !== null && second === null;
   const found = findConfirmedBlock(known?.seen ?? null, read);
   const held = found && alone ? await checkHeldBalances(deps, network, own, found) : "held";
-  if (held === "unread") return emptyStep("stuck");
+  if (held === "unread") return createEmptyStep("stuck");
   const confirmed = held === "held" ? found : null;
   const settling = filterEventsUpTo(own, confirmed ?? from) as TokenMovement[];
   const fits = takeFittingMovements(settling);
@@ -190,7 +192,7 @@ export async function recordChainReading(
     whole || !last ? (confirmed ?? from) : { number: last.blockNumber, hash: last.blockHash, time: last.minedAt };
   const through = whole ? end.number : to.number;
   const level = whole && end.number === head.number;
-  const saw = findSeenInstant(network, head.time, beganAt, realTimeOf(deps.clock));
+  const saw = findSeenInstant(network, head.time, beganAt, toRealTime(deps.clock));
   const readThrough = Math.max(known?.readThrough ?? 0, saw.through);
   const contradicted = confirmed === null;
   const began = known ?? { ...UNREAD_FOLLOWER, beganBlock: head.number };

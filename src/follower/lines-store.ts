@@ -12,11 +12,11 @@ import {
   type NamedWallet,
   namedWallets,
 } from "../db/tables/money.ts";
-import { emptyLineNumberAfter } from "../escrow/ledger.ts";
+import { computeEmptyLineNumber } from "../escrow/ledger.ts";
 import { isNewestLine } from "../escrow/store.ts";
 
 /** Joins the agents with these hashes. A short hash may match another agent too. */
-const agentsWithHashes = (hashes: SQL): SQL =>
+const joinAgentsByHash = (hashes: SQL): SQL =>
   sql`json_each(${hashes}) k cross join agents a on a.did_hash <> '' and a.did_hash = k.value ->> 0`;
 
 /** In both environments. */
@@ -24,7 +24,7 @@ export const findEscrowsByHash = (db: Database, network: string, hashes: readonl
   readAll(
     db
       .select(getTableColumns(escrows))
-      .from(sql`(select a.did from ${agentsWithHashes(toJsonList(hashes.map((hash) => [hash])))}) as wanted`)
+      .from(sql`(select a.did from ${joinAgentsByHash(toJsonList(hashes.map((hash) => [hash])))}) as wanted`)
       .crossJoin(escrows)
       .where(sql`${escrows.did} = wanted.did and ${escrows.network} = ${network}`),
   );
@@ -34,7 +34,7 @@ export const findMarketsByHash = (db: Database, network: string, hashes: readonl
   readAll(
     db
       .select(getTableColumns(agentMarkets))
-      .from(sql`(select a.did from ${agentsWithHashes(toJsonList(hashes.map((hash) => [hash])))}) as wanted`)
+      .from(sql`(select a.did from ${joinAgentsByHash(toJsonList(hashes.map((hash) => [hash])))}) as wanted`)
       .crossJoin(agentMarkets)
       .where(sql`${agentMarkets.did} = wanted.did and ${agentMarkets.network} = ${network}`),
   );
@@ -46,7 +46,7 @@ export const findProvidersByHash = (
   readAll(
     db
       .select({ did: sql<string>`a.did`.as("did"), wallets: sql`a.wallets`.mapWith(agents.wallets).as("wallets") })
-      .from(agentsWithHashes(toJsonList(hashes.map((hash) => [hash])))),
+      .from(joinAgentsByHash(toJsonList(hashes.map((hash) => [hash])))),
   );
 
 /** Finds which of these wallets their providers have named on a network. */
@@ -58,7 +58,7 @@ export const findNamedByHash = (
   readAll(
     db
       .select(getTableColumns(namedWallets))
-      .from(sql`(select a.did, k.value ->> 1 as wallet from ${agentsWithHashes(toJsonList(wallets))}) as wanted`)
+      .from(sql`(select a.did, k.value ->> 1 as wallet from ${joinAgentsByHash(toJsonList(wallets))}) as wanted`)
       .crossJoin(namedWallets)
       .where(
         sql`${namedWallets.did} = wanted.did and ${namedWallets.network} = ${network} and ${namedWallets.wallet} = wanted.wallet`,
@@ -74,7 +74,7 @@ export const findNewestLines = (
   network: string,
   vaults: readonly (readonly [hash: Hash, contract: string])[],
 ): Read<LedgerLine[]> => {
-  const wanted = sql`(select a.did, k.value ->> 1 as contract from ${agentsWithHashes(toJsonList(vaults))}) as wanted`;
+  const wanted = sql`(select a.did, k.value ->> 1 as contract from ${joinAgentsByHash(toJsonList(vaults))}) as wanted`;
   return readAll(
     db
       .select(getTableColumns(ledgerLines))
@@ -144,14 +144,14 @@ const toCamelCase = (name: string): string => name.replace(/_(\w)/g, (_, letter:
 export type GoneLines = VaultRef & { readonly lines: number; readonly amount: number };
 
 /** Ranges of line numbers after a block, two for each vault: lines above its newest kept line, and settlements that put nothing into the vault. */
-const lineNumbersAfter = (network: string, vaults: readonly VaultRef[], block: number): SQL => {
+const selectLineNumbersAfter = (network: string, vaults: readonly VaultRef[], block: number): SQL => {
   const all = sql`from json_each(${JSON.stringify(vaults.map(({ did, contract }) => [did, contract]))})`;
   const kept = sql`select k.number from ledger_lines k where k.did = value ->> 0 and k.network = ${network}
     and k.contract = value ->> 1 and k.number > 0 and k.block_number <= ${block} and k.reversed = 0
     order by k.number desc limit 1`;
   const [last, first] = [sql.raw(`${Number.MAX_SAFE_INTEGER}`), sql.raw(`${Number.MIN_SAFE_INTEGER}`)];
   return sql`(select value ->> 0 as did, value ->> 1 as contract, coalesce((${kept}), 0) + 1 as low, ${last} as high ${all}
-    union all select value ->> 0, value ->> 1, ${first}, ${emptyLineNumberAfter(block)} ${all}) as behind`;
+    union all select value ->> 0, value ->> 1, ${first}, ${computeEmptyLineNumber(block)} ${all}) as behind`;
 };
 const isLineAfter = (network: string): SQL =>
   sql`l.did = behind.did and l.network = ${network} and l.contract = behind.contract
@@ -172,7 +172,7 @@ export const findGoneLines = (
         contract: sql<string>`behind.contract`.as("contract"),
         sums: sql<string>`(${sums})`.as("sums"),
       })
-      .from(lineNumbersAfter(network, vaults, block)),
+      .from(selectLineNumbersAfter(network, vaults, block)),
     (found) =>
       found
         .map(({ sums, ...vault }) => ({ vault, sums: JSON.parse(sums) as [number, number] }))
@@ -183,7 +183,7 @@ export const findGoneLines = (
 
 /** The settlements of the payouts among these lines, as rows of one column. */
 export const selectPaidOutAfter = (network: string, vaults: readonly VaultRef[], block: number): SQL =>
-  sql`select l.settlement_key from ${lineNumbersAfter(network, vaults, block)} cross join ledger_lines l
+  sql`select l.settlement_key from ${selectLineNumbersAfter(network, vaults, block)} cross join ledger_lines l
     where ${isLineAfter(network)} and l.kind = 'payout'`;
 
 /** Reverses all of them, however many there are. Aborts the batch if there are not as many as were found. */
@@ -201,7 +201,7 @@ export const reverseLinesAfter = (
           .set({ reversed: true })
           .where(
             sql`(network, tx_hash, log_index) in (select l.network, l.tx_hash, l.log_index
-              from ${lineNumbersAfter(network, gone, block)} cross join ledger_lines l where ${isLineAfter(network)})`,
+              from ${selectLineNumbersAfter(network, gone, block)} cross join ledger_lines l where ${isLineAfter(network)})`,
           ),
         guard(db, sql`changes() = ${sql.raw(String(countGoneLines(gone)))}`),
       ];

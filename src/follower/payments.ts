@@ -5,10 +5,11 @@ import type { EventAt } from "../chain/gateway.ts";
 import { encodeStoredHash, hashDid, hashTerms } from "../chain/hashes.ts";
 import type { Network } from "../chain/networks.ts";
 import type { Deps } from "../context.ts";
-import { aheadOf } from "../core/clock.ts";
+import { measureAhead } from "../core/clock.ts";
 import { SECOND_MS } from "../core/limits.ts";
 import type { ReadResults, Statement } from "../db/batch.ts";
 import type { Timed } from "../db/clock.ts";
+import { takeFitting } from "../db/parts.ts";
 import type { FollowerRow } from "../db/tables/chain.ts";
 import type { IntentRow } from "../db/tables/money.ts";
 import { findOwnPayments } from "../escrow/wallet-store.ts";
@@ -41,12 +42,16 @@ export type PaymentAt = Extract<EventAt, { kind: "settled" }>;
 /** Intents that are considered for one payment which names none. */
 const INTENTS_OF_TERMS = 20;
 
-export const paymentReads = ({ db, clock, config }: Deps, { network }: Network, payments: readonly PaymentAt[]) => ({
+export const buildPaymentReads = (
+  { db, clock, config }: Deps,
+  { network }: Network,
+  payments: readonly PaymentAt[],
+) => ({
   named: findIntentsByHash(
     db,
     payments.flatMap(({ intentHash }) => (intentHash === null ? [] : [encodeStoredHash(intentHash)])),
   ),
-  ofTerms: findIntentsOfTerms(db, toUnnamedPayments(network, payments, aheadOf(clock)), {
+  ofTerms: findIntentsOfTerms(db, toUnnamedPayments(network, payments, measureAhead(clock)), {
     life: config.intentLifeSeconds * SECOND_MS,
     most: INTENTS_OF_TERMS,
   }),
@@ -56,7 +61,7 @@ export const paymentReads = ({ db, clock, config }: Deps, { network }: Network, 
   own: findOwnPayments(db, network, payments),
   waiting: findIntentsAwaitingLostPayment(db, network),
 });
-export type FoundPayments = ReadResults<ReturnType<typeof paymentReads>>;
+export type FoundPayments = ReadResults<ReturnType<typeof buildPaymentReads>>;
 type FoundRows = FoundPayments;
 
 /** Each payment is looked up twice: among the intents that name its payer, and among those that name none. Equal lookups are made once. */
@@ -64,7 +69,7 @@ function toUnnamedPayments(network: string, payments: readonly PaymentAt[], ahea
   const wanted = payments
     .filter(({ intentHash }) => intentHash === null)
     .flatMap((one) =>
-      [one.payer, null].map((payer) => ({ terms: paidTermsOf(network, one), payer, minedAt: one.minedAt + ahead })),
+      [one.payer, null].map((payer) => ({ terms: hashPaidTerms(network, one), payer, minedAt: one.minedAt + ahead })),
     );
   return [...new Map(wanted.map((one) => [JSON.stringify(one), one])).values()];
 }
@@ -80,28 +85,15 @@ type SeenPayments = {
 /** Bounds the statements about intents in one batch (JOB-12). */
 const STATEMENTS_OF_BATCH = 150;
 
-/** Takes items while their statements fit into `room`, and always the first one. `rest`: whether some are left. */
-function takeFitting<T>(all: readonly T[], make: (one: T) => Statement[], room: number) {
-  const [taken, statements]: [T[], Statement[]] = [[], []];
-  for (const one of all) {
-    const own = make(one);
-    if (taken.length > 0 && statements.length + own.length > room) break;
-    taken.push(one);
-    statements.push(...own);
-  }
-  return { taken, statements, rest: taken.length < all.length };
-}
-
 /** `still`: all bound intents. `bound`: those that this reading can judge. `gone`: those whose payment is missing or has other terms. */
 function judgeBoundIntents(network: Network, { before, payments, through }: SeenPayments, found: FoundRows) {
   const still = found.bound.filter(isBoundUnspent);
-  const placed = new Map(payments.map((one) => [paymentPlaceOf(one.txHash, one.logIndex), one]));
-  const unconfirmed = still.filter(
-    ({ paymentBlock }) => (paymentBlock ?? 0) > (before?.bookedBlock ?? 0) && (paymentBlock ?? 0) <= through,
-  );
+  const placed = new Map(payments.map((one) => [formatPaymentPlace(one.txHash, one.logIndex), one]));
+  const booked = before?.bookedBlock ?? 0;
+  const unconfirmed = still.filter(({ paymentBlock: block }) => (block ?? 0) > booked && (block ?? 0) <= through);
   const bound = [...unconfirmed, ...findReplacedIntents(network, payments, through, found)];
   const stands = (intent: IntentRow): boolean => {
-    const payment = placed.get(paymentPlaceOf(intent.paymentTx, intent.paymentLog));
+    const payment = placed.get(formatPaymentPlace(intent.paymentTx, intent.paymentLog));
     return payment !== undefined && isOfTerms(network.network, intent, payment) && isNamedBy(intent, payment);
   };
   const gone = bound.filter((intent) => !stands(intent));
@@ -125,7 +117,7 @@ export function bindPayments(
 ): { readonly complete: boolean; readonly change: BoundChange; readonly statements: Statement[] } {
   const { before, after, payments } = seen;
   const { still, placed, bound, gone: allGone } = judgeBoundIntents(network, seen, found);
-  const lost = new Map(allGone.map((intent) => [intent.intentId, withoutPayment(deps, intent, replacedBy)]));
+  const lost = new Map(allGone.map((intent) => [intent.intentId, removePayment(deps, intent, replacedBy)]));
   const moved = takeFitting(
     bound,
     (intent) => updateBoundIntent(deps, intent, lost.get(intent.intentId), placed),
@@ -156,7 +148,7 @@ export function bindPayments(
   const complete = !more && ![moved, bind, spoil, hopeless].some(({ rest }) => rest);
   const bookedBlock = complete || before === null ? after.bookedBlock : before.bookedBlock;
   const behind = new Map<string, number>([
-    ...still.map((intent) => [intent.intentId, blockOf(intent, placed)] as const),
+    ...still.map((intent) => [intent.intentId, pickPaymentBlock(intent, placed)] as const),
     ...gone.map(({ intentId }) => [intentId, 0] as const),
     ...taken.map(({ intent, payment }) => [intent.intentId, payment.blockNumber] as const),
   ]);
@@ -169,27 +161,29 @@ export function bindPayments(
 }
 
 /** Returns the intent without its payment. It waits for the lost payment until `lostUntil`, unless that can never return. */
-const withoutPayment = ({ clock }: Deps, intent: Timed<IntentRow>, replacedBy: ReadonlySet<string>): Timed<IntentRow> =>
+const removePayment = ({ clock }: Deps, intent: Timed<IntentRow>, replacedBy: ReadonlySet<string>): Timed<IntentRow> =>
   toUnpaidIntent(intent, replacedBy.has(intent.intentId) ? null : clock.now() + intent.clockOffsetMs + LOST_PAYMENT_MS);
 
 /** A bound intent is paid, but neither facilitated nor counted as spent. */
 const isBoundUnspent = ({ status, spentAt }: IntentRow): boolean => status === "PAID" && spentAt === null;
 
 /** The block of the intent's payment in this reading, or as it is stored. */
-const blockOf = ({ paymentTx, paymentLog, paymentBlock }: IntentRow, placed: ReadonlyMap<string, PaymentAt>): number =>
-  placed.get(paymentPlaceOf(paymentTx, paymentLog))?.blockNumber ?? paymentBlock ?? 0;
+const pickPaymentBlock = (
+  { paymentTx, paymentLog, paymentBlock }: IntentRow,
+  placed: ReadonlyMap<string, PaymentAt>,
+): number => placed.get(formatPaymentPlace(paymentTx, paymentLog))?.blockNumber ?? paymentBlock ?? 0;
 
-const paymentPlaceOf = (txHash: string | null, logIndex: number | null): string => `${txHash} ${logIndex}`;
+const formatPaymentPlace = (txHash: string | null, logIndex: number | null): string => `${txHash} ${logIndex}`;
 
 /** Converts the block's time to the intent's clock. */
-const paidAtOf = ({ clock }: Deps, intent: Timed<IntentRow>, { minedAt }: PaymentAt): number =>
-  minedAt + intent.clockOffsetMs + aheadOf(clock);
+const toPaidAt = ({ clock }: Deps, intent: Timed<IntentRow>, { minedAt }: PaymentAt): number =>
+  minedAt + intent.clockOffsetMs + measureAhead(clock);
 
-const paymentOf = (deps: Deps, intent: Timed<IntentRow>, payment: PaymentAt): Payment => ({
+const toStoredPayment = (deps: Deps, intent: Timed<IntentRow>, payment: PaymentAt): Payment => ({
   paymentTx: payment.txHash,
   paymentLog: payment.logIndex,
   paymentBlock: payment.blockNumber,
-  paidAt: paidAtOf(deps, intent, payment),
+  paidAt: toPaidAt(deps, intent, payment),
   sentBy: payment.sentBy?.from ?? null,
   sentNonce: payment.sentBy?.nonce ?? null,
 });
@@ -204,13 +198,14 @@ function findReplacedIntents(
   through: number,
   { named, own }: FoundRows,
 ): Timed<IntentRow>[] {
-  const names = (intent: IntentRow, payment: PaymentAt): boolean =>
-    payment.intentHash !== null && isNamedBy(intent, payment);
   return named
     .filter((intent) => isBoundUnspent(intent) && (intent.paymentBlock ?? 0) > through)
     .filter((intent) =>
       payments.some(
-        (one) => names(intent, one) && isForIntent(network, toUnpaidIntent(intent, null), one, own.has(one)),
+        (one) =>
+          one.intentHash !== null &&
+          isNamedBy(intent, one) &&
+          isForIntent(network, toUnpaidIntent(intent, null), one, own.has(one)),
       ),
     );
 }
@@ -223,10 +218,12 @@ function updateBoundIntent(
   placed: ReadonlyMap<string, PaymentAt>,
 ): Statement[] {
   const { db } = deps;
-  const payment = placed.get(paymentPlaceOf(intent.paymentTx, intent.paymentLog));
+  const payment = placed.get(formatPaymentPlace(intent.paymentTx, intent.paymentLog));
   if (left) return [...unbindPayment(db, intent, left), ...moveHolds(db, intent, left)];
   if (!payment) return [];
-  return payment.blockNumber === intent.paymentBlock ? [] : movePayment(db, intent, paymentOf(deps, intent, payment));
+  return payment.blockNumber === intent.paymentBlock
+    ? []
+    : movePayment(db, intent, toStoredPayment(deps, intent, payment));
 }
 
 type MatchedPayment = { readonly intent: Timed<IntentRow>; readonly payment: PaymentAt };
@@ -244,8 +241,8 @@ function matchNewPayments(
   left: ReadonlyMap<string, Timed<IntentRow>>,
 ): { readonly paid: MatchedPayment[]; readonly more: boolean } {
   const asLeft = (intent: Timed<IntentRow>): Timed<IntentRow> => left.get(intent.intentId) ?? intent;
-  const settled = new Set(used.map(({ txHash, logIndex }) => paymentPlaceOf(txHash, logIndex)));
-  for (const { paymentTx, paymentLog } of bound) settled.add(paymentPlaceOf(paymentTx, paymentLog));
+  const settled = new Set(used.map(({ txHash, logIndex }) => formatPaymentPlace(txHash, logIndex)));
+  for (const { paymentTx, paymentLog } of bound) settled.add(formatPaymentPlace(paymentTx, paymentLog));
   const byHash = new Map(allNamed.map((intent) => [intent.intentHash, asLeft(intent)]));
   const newestFirst = [...ofTerms, ...left.values()].toSorted((one, other) => other.createdAt - one.createdAt);
   const byTerms = Map.groupBy(newestFirst, ({ terms }) => terms);
@@ -253,13 +250,13 @@ function matchNewPayments(
   const taken = new Set<string>();
   let more = false;
   const paid = payments.flatMap((payment) => {
-    if (settled.has(paymentPlaceOf(payment.txHash, payment.logIndex))) return [];
+    if (settled.has(formatPaymentPlace(payment.txHash, payment.logIndex))) return [];
     const { intentHash } = payment;
     const isOwn = own.has(payment);
     const named = intentHash === null ? undefined : byHash.get(encodeStoredHash(intentHash));
-    const ofIts = intentHash === null ? (byTerms.get(paidTermsOf(network, payment)) ?? []) : named ? [named] : [];
+    const ofIts = intentHash === null ? (byTerms.get(hashPaidTerms(network, payment)) ?? []) : named ? [named] : [];
     const fitting = ofIts
-      .filter((one) => isInTime(one, paidAtOf(deps, one, payment)))
+      .filter((one) => isInTime(one, toPaidAt(deps, one, payment)))
       .filter((one) =>
         one === named ? isForIntent(network, one, payment, isOwn) : mayTakePayment(one, payment, isOwn),
       );
@@ -300,12 +297,12 @@ function isOfTerms(network: string, intent: IntentRow, payment: PaymentAt): bool
   );
 }
 
-const paidTermsOf = (network: string, { providerDidHash, consumerDidHash, gross }: PaymentAt): string =>
+const hashPaidTerms = (network: string, { providerDidHash, consumerDidHash, gross }: PaymentAt): string =>
   hashTerms(network, providerDidHash, consumerDidHash, gross);
 
 export function recordPaidIntent(deps: Deps, { intent, payment: at }: MatchedPayment): Statement[] {
   const { db, config, clock } = deps;
-  const payment = paymentOf(deps, intent, at);
+  const payment = toStoredPayment(deps, intent, at);
   const now = clock.now();
   const { clockOffsetMs: _ruling, ...row } = intent;
   const paid = { ...row, status: "PAID", ...payment } as const;

@@ -6,8 +6,8 @@ import { Conflict } from "../core/retry.ts";
 import { readBatch } from "../db/batch.ts";
 import { findIntentsAwaitingLostPayment } from "../intents/paid-store.ts";
 import { NOTHING_STORED } from "./book.ts";
-import { findLevelTurnEnd, turnReads } from "./check.ts";
-import { bookedPlaceOf, findConfirmedBlock, recordChainReading } from "./follow.ts";
+import { buildTurnReads, findLevelTurnEnd } from "./check.ts";
+import { findConfirmedBlock, recordChainReading, toBookedPlace } from "./follow.ts";
 import { findFollower, findUncheckedSettlements } from "./store.ts";
 
 /** Returns false if there is more to do, or if no node answers credibly. */
@@ -19,10 +19,10 @@ export async function followQuiet(deps: Deps, name: string): Promise<boolean> {
     known: findFollower(db, name),
     unchecked: findUncheckedSettlements(db, name, 1),
     waiting: findIntentsAwaitingLostPayment(db, name),
-    ...turnReads(deps, name),
+    ...buildTurnReads(deps, name),
   });
   if (!known || known.turned.length + known.bound.length + unchecked.length + waiting.length > 0) return false;
-  const read = await chain.readEvents(name, bookedPlaceOf(network, known));
+  const read = await chain.readEvents(name, toBookedPlace(network, known));
   if (!read.ok || read.value.state !== "read" || read.value.events.length > 0) return false;
   const to = findConfirmedBlock(known.seen, read.value);
   const checkedDid = to && (await findLevelTurnEnd(deps, network, to, turn));

@@ -59,13 +59,13 @@ export function bookRefunds(
   const now = Date.now();
   return [
     ...insertRefunds(db, rows),
-    endPaidRefunds(db, network, settlementKeysOf(rows), now),
+    endPaidRefunds(db, network, listSettlementKeys(rows), now),
     // Makes the dispute that awaits this refund due.
-    makeRefundsDue(db, network, selectKeys(settlementKeysOf(rows)), now),
+    makeRefundsDue(db, network, selectKeys(listSettlementKeys(rows)), now),
   ];
 }
 
-const settlementKeysOf = (rows: readonly RefundRow[]): string[] => [
+const listSettlementKeys = (rows: readonly RefundRow[]): string[] => [
   ...new Set(rows.map(({ settlementKey }) => settlementKey)),
 ];
 

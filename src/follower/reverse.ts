@@ -7,14 +7,14 @@ import type { Network } from "../chain/networks.ts";
 import { commitAll } from "../commit.ts";
 import type { Deps } from "../context.ts";
 import { type Database, type ReadResults, readTogether, type Statement } from "../db/batch.ts";
-import { clockDifference, type Timed } from "../db/clock.ts";
+import { computeClockDifference, type Timed } from "../db/clock.ts";
 import type { FollowerRow } from "../db/tables/chain.ts";
 import type { EscrowRow, IntentRow, TransactionRow } from "../db/tables/money.ts";
 import { toFoundSeller } from "../disputes/effects.ts";
 import { reverseDispute } from "../disputes/reverse.ts";
-import { findLatestDispute, findPaidOut, latestDisputeOf } from "../disputes/store.ts";
+import { findLatestDispute, findPaidOut, selectLatestDispute } from "../disputes/store.ts";
 import { applyGain, type EscrowChange } from "../escrow/changes.ts";
-import { editionOf } from "../escrow/states.ts";
+import { pickEditionContract } from "../escrow/states.ts";
 import { moveBalance, toMovedStates } from "../escrow/store.ts";
 import { findTransaction, reverseTransaction } from "../facilitation/store.ts";
 import { toTransactionView } from "../facilitation/views.ts";
@@ -25,10 +25,10 @@ import { type Alert, raiseAlert } from "../journal/alerts.ts";
 import { recordEventForParties } from "../journal/events.ts";
 import { retryUnderLocks } from "../objects/locks.ts";
 import { takeBackSpending } from "../payments/hold-store.ts";
-import { type ClosingFacts, closingReads } from "../tasks/close.ts";
+import { type ClosingFacts, prepareClosingReads } from "../tasks/close.ts";
 import { findRatedSides, reverseTask } from "../tasks/reverse.ts";
 import { isForIntent, type PaymentAt, recordPaidIntent } from "./payments.ts";
-import { followerUnmoved, noteBound } from "./store.ts";
+import { guardFollower, noteBound } from "./store.ts";
 
 /** `reading`: where the transaction is on the chain now. Throws Conflict if another run has moved on. */
 export async function reverseSettlement(
@@ -41,12 +41,12 @@ export async function reverseSettlement(
   const payment = findMovedPayment(reading, gone);
   await retryUnderLocks(deps.env, async (touches) => {
     const { db } = deps;
-    const closing = gone.taskId === null ? {} : closingReads(db, gone.taskId);
-    const [facts, task] = await readTogether(db, reversalReads(db, gone), closing);
+    const closing = gone.taskId === null ? {} : prepareClosingReads(db, gone.taskId);
+    const [facts, task] = await readTogether(db, buildReversalReads(db, gone), closing);
     if (facts.transaction?.reversedAt !== null) return;
     touches([gone.providerDid, gone.consumerDid]);
     const ended = gone.taskId === null ? null : (task as ClosingFacts);
-    await commitAll(deps, [followerUnmoved(db, known), ...reversalStatements(deps, network, facts, ended, payment)]);
+    await commitAll(deps, [guardFollower(db, known), ...recordReversal(deps, network, facts, ended, payment)]);
   });
 }
 
@@ -58,16 +58,16 @@ function findMovedPayment(reading: SettlementReading, { txHash, logIndex }: Tran
   return settled ? { ...settled, kind: "settled", txHash, blockNumber, blockHash, minedAt } : null;
 }
 
-const reversalReads = (db: Database, { transactionId, intentId }: TransactionRow) => ({
+const buildReversalReads = (db: Database, { transactionId, intentId }: TransactionRow) => ({
   transaction: findTransaction(db, transactionId),
   dispute: findLatestDispute(db, transactionId),
-  paidOut: findPaidOut(db, latestDisputeOf(transactionId)),
+  paidOut: findPaidOut(db, selectLatestDispute(transactionId)),
   intent: findIntent(db, intentId),
   seller: findSellerIn(db, transactionId),
 });
-type ReversalFacts = ReadResults<ReturnType<typeof reversalReads>>;
+type ReversalFacts = ReadResults<ReturnType<typeof buildReversalReads>>;
 
-function reversalStatements(
+function recordReversal(
   deps: Deps,
   network: Network,
   { transaction, dispute, paidOut, intent, seller }: ReversalFacts,
@@ -78,7 +78,7 @@ function reversalStatements(
   const { db, config, clock } = deps;
   // On the clock that rules the purchase (ACC-9).
   const now = clock.now() + intent.clockOffsetMs;
-  const apart = clockDifference({ ...seller, clockOffsetMs: intent.clockOffsetMs });
+  const apart = computeClockDifference({ ...seller, clockOffsetMs: intent.clockOffsetMs });
   const change = findCreditChange(network, seller.escrows, transaction);
   const left = change ? seller.escrows.map((row) => (row === change.before ? change.after : row)) : seller.escrows;
   const rated = task ? findRatedSides(task) : { provider: false, consumer: false };
@@ -87,17 +87,17 @@ function reversalStatements(
   const object = toTransactionView(config, { ...transaction, reversedAt: now });
   return [
     ...reverseTransaction(db, transaction, now),
-    ...reopenIntentStatements(deps, network, intent, transaction, payment),
+    ...reopenReversedIntent(deps, network, intent, transaction, payment),
     ...(change ? moveEscrowBack(deps, { ...seller, escrows: left }, change, now + apart) : []),
     ...ended.statements,
     ...(task ? reverseTask(deps, task, ended, now) : []),
     ...recordEventForParties(db, transaction, now, { type: "transaction.reversed", object }),
-    raiseAlert(db, reversedAlert(transaction)),
+    raiseAlert(db, toReversedAlert(transaction)),
   ];
 }
 
 /** Holds the intent's amount again. If the payment is in another block, the intent is PAID at once, and its hold has no end. */
-function reopenIntentStatements(
+function reopenReversedIntent(
   deps: Deps,
   { network }: Network,
   { clockOffsetMs, ...intent }: Timed<IntentRow>,
@@ -125,7 +125,7 @@ function findCreditChange(
   transaction: TransactionRow,
 ): EscrowChange | null {
   const before = escrows.find(
-    (row) => row.network === transaction.network && editionOf(row, network) === transaction.contract,
+    (row) => row.network === transaction.network && pickEditionContract(row, network) === transaction.contract,
   );
   return before
     ? { before, after: applyGain(before, { amount: transaction.uncounted - transaction.escrow, settled: true }) }
@@ -156,7 +156,7 @@ function moveEscrowBack(
   ];
 }
 
-const reversedAlert = ({ transactionId, network, blockNumber }: TransactionRow): Alert => ({
+const toReversedAlert = ({ transactionId, network, blockNumber }: TransactionRow): Alert => ({
   kind: "settlement_reversed",
   subject: `${transactionId} on ${network}`,
   message: `The chain has no such settlement in block ${blockNumber} (any more): it is reversed, and facilitated again if its payment returns.`,

@@ -23,7 +23,7 @@ export async function rewindToKept(deps: Deps, network: Network, known: Follower
   const kept = await findNewestKept(deps, name, notes);
   if (kept === "unknown") return false;
   if (kept === null) {
-    await commit(db, [raiseAlert(db, beyondNotesAlert(name))]);
+    await commit(db, [raiseAlert(db, toBeyondNotesAlert(name))]);
     return false;
   }
   await undoBlocks(deps, network, known, notes, kept, known.rereadFor);
@@ -68,7 +68,7 @@ async function undoBlocks(
   const name = network.network;
   const gone = notes.filter(({ number }) => number > kept.number);
   const touched = gone.flatMap((note) => note.vaults);
-  const vaults = uniqueVaults(touched);
+  const vaults = dedupeVaults(touched);
   const dids = [...new Set(vaults.map(({ did }) => did))];
   const { lines, escrows } = await readBatch(db, {
     lines: findGoneLines(db, name, vaults, kept.number),
@@ -76,7 +76,7 @@ async function undoBlocks(
   });
   const gains = lines.map(({ amount, ...vault }) => ({ vault, amount: -amount }));
   await commitAll(deps, [
-    ...rewindFollower(db, known, { ...known, ...rewoundProgress(known, kept), seen: null, rereadFor }),
+    ...rewindFollower(db, known, { ...known, ...toRewoundProgress(known, kept), seen: null, rereadFor }),
     deleteNotesAfter(db, name, kept.number),
     ...undoRefunds(db, network, kept.number),
     ...undoWallets(db, network, touched),
@@ -86,14 +86,14 @@ async function undoBlocks(
     ...reverseLinesAfter(db, name, lines, kept.number),
     ...(await recordGains(deps, network, gains, escrows)),
     ...(lines.length > 0 || (kept.number < known.bookedBlock && rereadFor === known.rereadFor)
-      ? [raiseAlert(db, reorgAlert(name, countGoneLines(lines)))]
+      ? [raiseAlert(db, toReorgAlert(name, countGoneLines(lines)))]
       : []),
-    ...(rereadFor === null || rereadFor === known.rereadFor ? [] : [raiseAlert(db, rereadAlert(name, rereadFor))]),
+    ...(rereadFor === null || rereadFor === known.rereadFor ? [] : [raiseAlert(db, toRereadAlert(name, rereadFor))]),
   ]);
 }
 
 /** Nothing after the kept block counts as read. */
-const rewoundProgress = ({ readThrough }: FollowerRow, { number, hash, time }: BlockRef): Partial<FollowerRow> => ({
+const toRewoundProgress = ({ readThrough }: FollowerRow, { number, hash, time }: BlockRef): Partial<FollowerRow> => ({
   ...{ bookedBlock: number, bookedHash: hash, bookedAt: time },
   ...{ headBlock: number, readThrough: Math.min(readThrough, time) },
 });
@@ -121,23 +121,23 @@ async function findNewestKept(
   return kept;
 }
 
-const uniqueVaults = (vaults: readonly VaultRef[]): VaultRef[] => [
+const dedupeVaults = (vaults: readonly VaultRef[]): VaultRef[] => [
   ...new Map(vaults.map((vault) => [`${vault.did} ${vault.contract}`, vault])).values(),
 ];
 
-const reorgAlert = (network: string, lines: number): Alert => ({
+const toReorgAlert = (network: string, lines: number): Alert => ({
   kind: "chain_reorganised",
   subject: `ledger on ${network}`,
   message: `Booked blocks are gone, and with them ${lines} movements of vaults; movements that returned are booked again.`,
 });
 
-const rereadAlert = (network: string, rereadFor: string): Alert => ({
+const toRereadAlert = (network: string, rereadFor: string): Alert => ({
   kind: "network",
   subject: `blocks of ${rereadFor} on ${network}`,
   message: "A node's report differs from the ledger: these blocks are read again, with everything booked since.",
 });
 
-const beyondNotesAlert = (network: string): Alert => ({
+const toBeyondNotesAlert = (network: string): Alert => ({
   kind: "chain_reorganised",
   subject: `follower on ${network}`,
   message: "The chain has none of the booked blocks: the node reports another chain, and nothing is booked.",

@@ -1,11 +1,11 @@
 // Routes that look at the chain before they answer (PAY-23).
-import { route } from "../http/route.ts";
-import { precheckReading } from "../payments/read.ts";
+import { defineRoute } from "../http/route.ts";
+import { precheckIntentReading } from "../payments/read.ts";
 import { intentParams } from "../payments/schema.ts";
-import { cancelIntent } from "./cancel.ts";
+import { cancelUnpaidIntent } from "./cancel.ts";
 
 export const followerRoutes = [
-  route({
+  defineRoute({
     method: "post",
     path: "/v1/payment-intents/{intent_id}/cancel",
     operationId: "cancelPaymentIntent",
@@ -14,7 +14,7 @@ export const followerRoutes = [
     errors: ["not_found", "forbidden", "invalid_status", "chain_unavailable"],
     idempotency: "plain",
     surfaces: ["agent"],
-    handle: (call, { params }) => cancelIntent(call, params.intent_id),
-    precheck: (call, { params }) => precheckReading(call, params.intent_id),
+    handle: (call, { params }) => cancelUnpaidIntent(call, params.intent_id),
+    precheck: (call, { params }) => precheckIntentReading(call, params.intent_id),
   }),
 ];

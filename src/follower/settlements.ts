@@ -11,7 +11,7 @@ import { commit, readBatch } from "../db/batch.ts";
 import type { FollowerRow } from "../db/tables/chain.ts";
 import type { TransactionRow } from "../db/tables/money.ts";
 import { applyGain, hasStateChanged } from "../escrow/changes.ts";
-import { editionOf } from "../escrow/states.ts";
+import { pickEditionContract } from "../escrow/states.ts";
 import { moveBalance } from "../escrow/store.ts";
 import { countWholeEscrow } from "../facilitation/store.ts";
 import { raiseAlert } from "../journal/alerts.ts";
@@ -21,7 +21,7 @@ import {
   type ComparedSettlement,
   findEscrowsOfProviders,
   findSettlementsWithLines,
-  followerUnmoved,
+  guardFollower,
   moveChecked,
   type RecordedSettlement,
 } from "./store.ts";
@@ -95,12 +95,10 @@ export async function checkSettlements(
 function hasLine(network: Network, { transaction, line, hasVault }: ComparedSettlement): boolean {
   if (!hasVault) return true;
   if (line === null || line.blockHash !== transaction.blockHash) return false;
-  return line.parts === null
-    ? line.amount === transaction.escrow
-    : line.parts === digestOfRecorded(network, transaction);
+  return line.parts === null ? line.amount === transaction.escrow : line.parts === digestRecorded(network, transaction);
 }
 
-const digestOfRecorded = ({ token }: Network, row: TransactionRow): string =>
+const digestRecorded = ({ token }: Network, row: TransactionRow): string =>
   digestSettlement({
     ...row,
     providerDidHash: hashDid(row.providerDid),
@@ -128,7 +126,7 @@ async function correctUnequal(
   const stands = isAsRecorded(network, transaction, first.value, head);
   // Where there are two nodes, both have to agree before anything is reversed (CHN-30).
   if (second !== null && !(second.ok && isAsRecorded(network, transaction, second.value, head) === stands)) {
-    await commit(db, [raiseAlert(db, disagreementAlert(transaction))]);
+    await commit(db, [raiseAlert(db, toDisagreeingNodesAlert(transaction))]);
     return "stuck";
   }
   if (stands && known.rereadFor !== transaction.transactionId) {
@@ -136,7 +134,7 @@ async function correctUnequal(
     const rewound = await rewindForReread(deps, network, known, { number: blockNumber - 1, rereadFor });
     if (rewound !== "beyond") return rewound === "rewound" ? "rewound" : "stuck";
     // Earlier versions booked no line for a settlement that put nothing into the vault, so the chain's answer counts.
-    await commit(db, [raiseAlert(db, unlinedAlert(transaction))]);
+    await commit(db, [raiseAlert(db, toUnlinedAlert(transaction))]);
     return "checked";
   }
   await reverseSettlement(
@@ -162,16 +160,16 @@ function isAsRecorded(
   if (reading.state !== "mined" || isMinedBeyond(head, reading) || reading.blockHash !== transaction.blockHash)
     return false;
   const settled = reading.settlements.find(({ logIndex }) => logIndex === transaction.logIndex);
-  return settled !== undefined && digestSettlement(settled) === digestOfRecorded(network, transaction);
+  return settled !== undefined && digestSettlement(settled) === digestRecorded(network, transaction);
 }
 
-const disagreementAlert = ({ transactionId, network }: TransactionRow) => ({
+const toDisagreeingNodesAlert = ({ transactionId, network }: TransactionRow) => ({
   kind: "network" as const,
   subject: `${transactionId} on ${network}`,
   message: "The two nodes disagree on a facilitated settlement: it is compared again until they agree.",
 });
 
-const unlinedAlert = ({ transactionId, network, blockNumber }: TransactionRow) => ({
+const toUnlinedAlert = ({ transactionId, network, blockNumber }: TransactionRow) => ({
   kind: "network" as const,
   subject: `the line of ${transactionId} on ${network}`,
   message: `The chain has the settlement in block ${blockNumber}, but the ledger has no line of it and has advanced too far to add one.`,
@@ -193,10 +191,10 @@ async function countUncounted(
     const gain = { amount: rest.uncounted, settled: true };
     const changes = escrows
       .filter((row) => row.did === rest.providerDid && row.environment === rest.environment)
-      .filter((row) => editionOf(row, network) === rest.contract)
+      .filter((row) => pickEditionContract(row, network) === rest.contract)
       .map((before) => ({ before, after: applyGain(before, gain) }));
     await commitAll(deps, [
-      followerUnmoved(db, known),
+      guardFollower(db, known),
       ...countWholeEscrow(db, rest),
       ...changes.flatMap(({ before, after }) => moveBalance(db, before, after, gain)),
       ...(await recordEscrowTurns(deps, changes.filter(hasStateChanged))),

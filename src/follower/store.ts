@@ -47,7 +47,11 @@ export const moveFollower = (
   bound: BoundChange = BOUND_UNCHANGED,
 ): Statement[] =>
   before === null
-    ? [db.insert(followers).values({ ...after, bound: bound.added, checkedReceipt: lastReceiptBefore(after.network) })]
+    ? [
+        db
+          .insert(followers)
+          .values({ ...after, bound: bound.added, checkedReceipt: selectLastReceiptBefore(after.network) }),
+      ]
     : mustChange(
         db,
         db
@@ -70,7 +74,7 @@ export const noteBound = (db: Database, network: string, intentId: string): Stat
     .where(eq(followers.network, network));
 
 /** The receipt after which the comparison of a network's settlements begins. */
-const lastReceiptBefore = (network: string): SQL<number> =>
+const selectLastReceiptBefore = (network: string): SQL<number> =>
   sql`coalesce((select min(r.rowid) - 1 from receipts r where r.network = ${network}), (select max(r.rowid) from receipts r), 0)`;
 
 /**
@@ -123,7 +127,7 @@ const selectBoundAfter = ({ network, bookedBlock, bookedAt }: FollowerRow): SQL<
     and i.network = ${network} and i.paid_at >= ${bookedAt} and i.payment_block > ${bookedBlock})`;
 
 /** Aborts the batch if another run has moved the follower meanwhile. */
-export const followerUnmoved = (db: Database, before: FollowerRow): Statement =>
+export const guardFollower = (db: Database, before: FollowerRow): Statement =>
   guard(db, sql`exists (select 1 from followers where ${isFollowerAt(before)})`);
 
 const isFollowerAt = ({ network, bookedBlock, bookedHash }: FollowerRow): SQL | undefined =>

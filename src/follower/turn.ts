@@ -4,7 +4,7 @@ import { recordEscrowChange } from "../agents/rate.ts";
 import { reviseAgent } from "../agents/revise.ts";
 import { agentMachine } from "../agents/states.ts";
 import { markDocumentStale } from "../agents/store.ts";
-import { whileAttested } from "../agents/while-store.ts";
+import { hasAttestationUntil } from "../agents/while-store.ts";
 import type { Deps } from "../context.ts";
 import { move } from "../core/machine.ts";
 import type { Actor } from "../core/vocabulary.ts";
@@ -15,7 +15,7 @@ import { type EscrowChange, hasStateChanged } from "../escrow/changes.ts";
 import { toMovedStates } from "../escrow/store.ts";
 import { type AidSource, parseCertificate } from "../identity/aid.ts";
 import { findEscrows, findMarketsEverywhere, findNewestVersion, findTimedAgent } from "../identity/store.ts";
-import { effectivePrincipalStatus } from "../principals/standing.ts";
+import { toEffectivePrincipalStatus } from "../principals/effective-status.ts";
 
 const FOLLOWER_ACTOR: Actor = { type: "system", id: "follow_chains" };
 
@@ -87,16 +87,16 @@ async function recordTurnsOfAgent(deps: Deps, did: string, changes: FindTurns): 
 const isListed = ({ certificate }: AidSource): boolean => certificate !== null;
 
 /** The escrows of the networks on which the agent has an ACTIVE market. */
-export const escrowsInUse = (escrows: readonly EscrowRow[], markets: readonly MarketRow[]): EscrowRow[] =>
+export const pickEscrowsInUse = (escrows: readonly EscrowRow[], markets: readonly MarketRow[]): EscrowRow[] =>
   escrows.filter(({ network }) => markets.some((market) => market.network === network && market.status === "ACTIVE"));
 
 export function isFunded(escrows: readonly EscrowRow[], markets: readonly MarketRow[]): boolean {
-  const used = escrowsInUse(escrows, markets);
+  const used = pickEscrowsInUse(escrows, markets);
   return used.length > 0 && used.every(({ state }) => state === "ACTIVE");
 }
 
 const canFund = ({ agent, principal, markets }: AidSource, escrows: readonly EscrowRow[], now: number): boolean =>
-  agent.status === "FUNDING" && effectivePrincipalStatus(principal, now) === "ACTIVE" && isFunded(escrows, markets);
+  agent.status === "FUNDING" && toEffectivePrincipalStatus(principal, now) === "ACTIVE" && isFunded(escrows, markets);
 
 /** Takes an agent out of FUNDING. `escrows`: as they are afterwards. */
 export function fundAgent(
@@ -119,7 +119,7 @@ export function fundAgent(
       set: { status: to },
       newVersion: false,
       stale: true,
-      also: whileAttested(now, principal.attestationExpiresAt),
+      also: hasAttestationUntil(now, principal.attestationExpiresAt),
       activity: { action: "agent.funded", actor, changes: { status: { from, to } } },
       events: ["agent.status_changed", ...(turned ? (["agent.escrow_state_changed"] as const) : [])],
       listing: "status_changed",

@@ -12,7 +12,7 @@ import { type Database, readBatch, type Statement } from "../db/batch.ts";
 import type { MarketRow } from "../db/tables/agents.ts";
 import type { VaultRef } from "../db/tables/chain.ts";
 import type { EscrowRow } from "../db/tables/money.ts";
-import { editionOf } from "../escrow/states.ts";
+import { pickEditionContract } from "../escrow/states.ts";
 import { nameWallets } from "../escrow/wallet-store.ts";
 import { wasRegistered } from "../escrow/wallets.ts";
 import { type Alert, raiseAlert } from "../journal/alerts.ts";
@@ -54,7 +54,7 @@ export async function followWallets(
   for (const { did, wallet } of named) known.get(did)?.add(wallet);
   const news = events.flatMap((event) => {
     const own = escrows.filter(
-      (row) => hashDid(row.did) === event.providerDidHash && editionOf(row, network) === event.contract,
+      (row) => hashDid(row.did) === event.providerDidHash && pickEditionContract(row, network) === event.contract,
     );
     const [escrow] = own;
     const wallet = event.operationalWallet;
@@ -93,7 +93,7 @@ export async function followWallets(
       ...new Map(
         strange.map(({ escrow, event, confirmed }) => [
           escrow.did,
-          raiseAlert(db, otherWalletAlert(escrow, event, confirmed)),
+          raiseAlert(db, toOtherWalletAlert(escrow, event, confirmed)),
         ]),
       ).values(),
     ],
@@ -113,7 +113,7 @@ const recheckSplits = (db: Database, { network }: Pick<Network, "network">, dids
 export const undoWallets = (db: Database, network: Network, vaults: readonly VaultRef[]): Statement[] =>
   recheckSplits(db, network, [...new Set(vaults.filter(({ wallet }) => wallet).map(({ did }) => did))]);
 
-const otherWalletAlert = (
+const toOtherWalletAlert = (
   { did, network, operationalWallet: registered }: EscrowRow,
   { operationalWallet, confirmedBy, blockNumber, txHash }: WalletSet,
   confirmed: boolean,

@@ -2,7 +2,7 @@
 import { parseAccept } from "hono/utils/accept";
 
 /** The client's weight of a type, by the most specific range that covers it. Without the header all types weigh the same. */
-export function acceptWeights(accept: string | undefined): (type: string) => number {
+export function parseAcceptWeights(accept: string | undefined): (type: string) => number {
   const ranges = parseAccept(accept ?? "*/*");
   return (type) => {
     const covering = [type, `${type.split("/")[0]}/*`, "*/*"];

@@ -1,5 +1,5 @@
 // The result of a handler that needs more than a JSON view: other headers, another type, no body.
-import { sha256Hex } from "../core/encoding.ts";
+import { computeSha256Hex } from "../core/encoding.ts";
 
 export type Answer = {
   readonly answer: true;
@@ -18,7 +18,8 @@ export const answer = (status: number, headers: Record<string, string>, body: Bo
 });
 
 /** A strong entity tag of a text that is the same for every caller. */
-export const entityTagOf = async (text: string): Promise<string> => `"${(await sha256Hex(text)).slice(0, 32)}"`;
+export const computeEntityTag = async (text: string): Promise<string> =>
+  `"${(await computeSha256Hex(text)).slice(0, 32)}"`;
 
 /** A JSON view with its entity tag. A caller that sends the current tag gets 304; then the view may be null. */
 export type Tagged = { readonly etag: string; readonly view: unknown; readonly tagged: true };

@@ -5,7 +5,7 @@
 
 import type { AnyCall, ReadOptions, Surface } from "../call.ts";
 import { commitAll } from "../commit.ts";
-import { aheadOf } from "../core/clock.ts";
+import { measureAhead } from "../core/clock.ts";
 import { ServiceError } from "../core/errors.ts";
 import { CONFLICT_TRIES, Conflict } from "../core/retry.ts";
 import { type Database, type ReadResults, type Reads, readBatch, readTogether, type Statement } from "../db/batch.ts";
@@ -81,7 +81,7 @@ export async function openCall(
   admitted?: Credential,
 ): Promise<unknown> {
   const surface = chooseSurface(entrances, incoming);
-  incoming.context.set("challenge", challengeOf(entrances, incoming));
+  incoming.context.set("challenge", joinChallenges(entrances, incoming));
   const credential = admitted ?? (await checkCredential(entrances[surface], incoming));
   const { deps, background, lockedDid } = incoming;
   const idempotency = credential.keys && (await openIdempotency(incoming, credential.keys));
@@ -127,7 +127,7 @@ export async function admitBeforeBody(
 ): Promise<{ readonly credential: Credential; readonly owner: string }> {
   const { deps, db } = incoming;
   const entrance = entrances[chooseSurface(entrances, incoming)];
-  incoming.context.set("challenge", challengeOf(entrances, incoming));
+  incoming.context.set("challenge", joinChallenges(entrances, incoming));
   const credential = await checkCredential(entrance, incoming);
   const wall = deps.clock.now();
   const who = await readBatch(db, credential.reads(db, wall));
@@ -151,7 +151,7 @@ function chooseSurface(entrances: Entrances, incoming: Incoming): Surface {
 }
 
 /** The schemes that the route takes, in the order of precedence. */
-const challengeOf = (entrances: Entrances, incoming: Incoming): string =>
+const joinChallenges = (entrances: Entrances, incoming: Incoming): string =>
   PRECEDENCE.filter((surface) => incoming.route.surfaces.includes(surface))
     .flatMap((surface) => entrances[surface].challenge(incoming) ?? [])
     .join(", ");
@@ -277,7 +277,7 @@ function buildCall(run: Run): AnyCall {
     deps,
     db: run.db,
     now: deps.clock.now() + run.offset,
-    ahead: aheadOf(deps.clock) + run.offset,
+    ahead: measureAhead(deps.clock) + run.offset,
     requestId,
     contended: run.contended,
     background,

@@ -1,5 +1,5 @@
 // A listing as CSV (RFC 4180), streamed slice by slice. Cells that a spreadsheet would run as a formula are defused (HTTP-37).
-import { acceptWeights } from "./accept.ts";
+import { parseAcceptWeights } from "./accept.ts";
 import { type Answer, answer } from "./answer.ts";
 
 const CSV = "text/csv";
@@ -9,12 +9,12 @@ export type CsvColumn<T> = readonly [name: string, cell: (row: T) => string | nu
 
 /** True when the client prefers CSV to JSON by its `Accept`. */
 export const prefersCsv = (accept: string | undefined): boolean => {
-  const weight = acceptWeights(accept);
+  const weight = parseAcceptWeights(accept);
   return weight(CSV) > weight("application/json");
 };
 
 /** Reads slices as the client reads, so that the whole listing is never in memory. A slice that fails breaks the answer off. */
-export function csvAnswer<T>(
+export function answerCsv<T>(
   name: string,
   columns: readonly CsvColumn<T>[],
   slices: AsyncIterator<readonly T[]>,

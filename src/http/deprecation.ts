@@ -3,7 +3,7 @@ import { SECOND_MS } from "../core/limits.ts";
 import type { Deprecation } from "./route.ts";
 
 /** Runs when the route is bound, so a wrong declaration fails at the start instead of in a call. */
-export function deprecationHeaders({ since, sunset, link }: Deprecation): Record<string, string> {
+export function buildDeprecationHeaders({ since, sunset, link }: Deprecation): Record<string, string> {
   const begins = parseInstant(since);
   if (sunset !== undefined && parseInstant(sunset) < begins) throw new Error(`the sunset ${sunset} is before ${since}`);
   if (link !== undefined && /[<>\s]/.test(link)) throw new Error(`the link ${link} is not a URL`);

@@ -1,6 +1,6 @@
 // Finds the Deps of a request. Tests bring their own clock; everything else comes from the bindings.
-import { type Deps, depsFor } from "../context.ts";
+import { type Deps, getDeps } from "../context.ts";
 import type { AppContext } from "./app-env.ts";
 
 export const findDeps = (context: AppContext): Deps =>
-  context.get("deps") ?? depsFor(context.env, new URL(context.req.url).origin);
+  context.get("deps") ?? getDeps(context.env, new URL(context.req.url).origin);

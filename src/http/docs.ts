@@ -2,13 +2,13 @@
 // reference's script and style are assets of this Worker.
 import type { HonoBase } from "hono/hono-base";
 import { ERRORS } from "../core/errors.ts";
-import { answer, entityTagOf } from "./answer.ts";
+import { answer, computeEntityTag } from "./answer.ts";
 import type { AppEnv } from "./app-env.ts";
 import { toNotModifiedIfKnown } from "./conditional.ts";
 import { findDeps } from "./deps.ts";
 import { buildServedDocument } from "./openapi.ts";
 import { PAGE_FILES } from "./page-files.ts";
-import { jsonResponse } from "./responses.ts";
+import { toJsonResponse } from "./responses.ts";
 
 const DOCUMENT_HEADERS = { "Content-Type": "application/json", "Cache-Control": "public, max-age=300" };
 
@@ -17,11 +17,11 @@ export function bindService(app: HonoBase<AppEnv>): void {
     const { issuer, statusPage } = findDeps(context).config;
     const source = { assets: context.env.ASSETS, url: context.req.url };
     const document = await buildServedDocument(source, issuer, statusPage);
-    const full = answer(200, { ...DOCUMENT_HEADERS, ETag: await entityTagOf(document) }, document);
+    const full = answer(200, { ...DOCUMENT_HEADERS, ETag: await computeEntityTag(document) }, document);
     const { status, headers, body } = toNotModifiedIfKnown(full, context.req.header("if-none-match"));
     return new Response(body, { status, headers });
   });
-  app.get("/healthz", () => jsonResponse(200, { status: "ok" }));
+  app.get("/healthz", () => toJsonResponse(200, { status: "ok" }));
   app.get("/", (context) => context.redirect("/docs"));
   app.get("/docs", () => renderDocsPage());
   app.get("/docs/", (context) => context.redirect("/docs"));

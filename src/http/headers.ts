@@ -4,7 +4,7 @@ import { toIso } from "../core/clock.ts";
 import type { AppContext } from "./app-env.ts";
 import { findDeps } from "./deps.ts";
 import { isOpenToAnyOrigin } from "./methods.ts";
-import { rateHeaders } from "./rate-limit.ts";
+import { toRateHeaders } from "./rate-limit.ts";
 import type { Route } from "./route.ts";
 
 const EXPOSED = ["ETag", "Request-Id", "RateLimit", "RateLimit-Policy", "Retry-After", "Link"];
@@ -17,7 +17,7 @@ export function setCommonHeaders(context: AppContext, routes: readonly Route[]):
   // Without an ISSUER, an answer may contain the request's Host, so it must not be cached for other hosts.
   if (!headers.has("Cache-Control") || !context.env.ISSUER) headers.set("Cache-Control", "no-store");
   const rate = context.get("rate");
-  if (rate) for (const [name, value] of Object.entries(rateHeaders(rate))) headers.set(name, value);
+  if (rate) for (const [name, value] of Object.entries(toRateHeaders(rate))) headers.set(name, value);
   const deprecation = context.get("deprecation") ?? {};
   // Appends, to keep a list's own link to its next page.
   for (const [name, value] of Object.entries(deprecation)) headers.append(name, value);

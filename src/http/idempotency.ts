@@ -1,13 +1,13 @@
 // One effect per Idempotency-Key (IDM-1 to IDM-8). The object orders requests in flight; the outcome is written in the batch of the effect, so that
 // a crash cannot execute it twice. Once-only secrets are sealed under a key that only the caller can derive.
 import type { Env } from "../context.ts";
-import { sha256Hex } from "../core/encoding.ts";
-import { type FieldError, fieldError, ServiceError } from "../core/errors.ts";
+import { computeSha256Hex } from "../core/encoding.ts";
+import { type FieldError, ServiceError, toFieldError } from "../core/errors.ts";
 import { HOUR_MS, IDEMPOTENCY_KEY_MAX_CHARS, IDEMPOTENCY_WINDOW_HOURS } from "../core/limits.ts";
 import { deriveSealingKey, seal, unseal } from "../core/seal.ts";
 import type { Database, Statement } from "../db/batch.ts";
 import { type IdempotencyOwner, insertOutcome, type Outcome } from "../db/outcomes.ts";
-import { canonicalJson } from "../protocol/canonical-json.ts";
+import { toCanonicalJson } from "../protocol/canonical-json.ts";
 import type { Incoming } from "./incoming.ts";
 
 export type Idempotency = {
@@ -27,7 +27,7 @@ export function parseIdempotencyKey(
   const key = /^".*"$/.test(header) ? header.slice(1, -1) : header;
   if (key.length <= IDEMPOTENCY_KEY_MAX_CHARS && /^[\x20-\x7e]+$/.test(key)) return { ok: true, value: key };
   const message = "Must be 1 to 255 printable ASCII characters.";
-  return { ok: false, faults: [fieldError("Idempotency-Key", "invalid_format", message)] };
+  return { ok: false, faults: [toFieldError("Idempotency-Key", "invalid_format", message)] };
 }
 
 /**
@@ -39,13 +39,13 @@ export async function openIdempotency(
   { space, secret }: Pick<IdempotencyOwner, "space" | "secret">,
 ): Promise<Idempotency | null> {
   if (key === null) return null;
-  const canonical = identity === undefined ? "" : canonicalJson(identity);
+  const canonical = identity === undefined ? "" : toCanonicalJson(identity);
   // The decoded path: a DID in it is the same raw or with %3A.
   const path = JSON.stringify([route.path, context.req.param()]);
   return {
-    requestKey: await sha256Hex([space, route.method, path, key].join("\n")),
+    requestKey: await computeSha256Hex([space, route.method, path, key].join("\n")),
     // The hash includes the key, which is never stored, so that a password in the body cannot be guessed from the hash.
-    bodyHash: await sha256Hex([key, canonical].join("\n")),
+    bodyHash: await computeSha256Hex([key, canonical].join("\n")),
     sealed: route.idempotency === "secret",
     secret,
     key,
@@ -55,7 +55,7 @@ export async function openIdempotency(
 /** Takes the key's lock, or throws 409 while the original is in flight (IDM-5). Returns the function that releases it. */
 export async function lockKey(env: Env, idempotency: Idempotency): Promise<() => Promise<void>> {
   const { secret, requestKey, bodyHash } = idempotency;
-  const stub = env.IDEMPOTENCY.get(env.IDEMPOTENCY.idFromName(await sha256Hex(secret)));
+  const stub = env.IDEMPOTENCY.get(env.IDEMPOTENCY.idFromName(await computeSha256Hex(secret)));
   const begun = await stub.begin(requestKey, bodyHash);
   if (begun.state === "other_body") throw new ServiceError("idempotency_key_reused");
   if (begun.state === "processing") {

@@ -41,7 +41,7 @@ async function* readInTime(body: ReadableStream<Uint8Array>, seconds: number): A
   let timer: ReturnType<typeof setTimeout> | undefined;
   const late = new Promise<never>((_resolve, reject) => {
     // Creates the error only when the time is over, because its stack trace is expensive.
-    const refuse = () => reject(unreadableBody(`The body did not arrive within ${seconds} seconds.`));
+    const refuse = () => reject(toUnreadableBodyError(`The body did not arrive within ${seconds} seconds.`));
     timer = setTimeout(refuse, seconds * SECOND_MS);
   });
   try {
@@ -58,7 +58,7 @@ async function* readInTime(body: ReadableStream<Uint8Array>, seconds: number): A
 
 /** The client is gone, which is not a failure of the service. */
 function throwBrokenOff(): never {
-  throw unreadableBody("The body is incomplete.");
+  throw toUnreadableBodyError("The body is incomplete.");
 }
 
 function enlarge(bytes: Uint8Array, length: number): Uint8Array<ArrayBuffer> {
@@ -67,27 +67,27 @@ function enlarge(bytes: Uint8Array, length: number): Uint8Array<ArrayBuffer> {
   return larger;
 }
 
-const bodyTooLarge = () =>
+const buildBodyTooLargeError = () =>
   new ServiceError("payload_too_large", { detail: { max_bytes: JSON_BODY_MAX_BYTES, max_depth: JSON_DEPTH_MAX } });
 
-const JSON_LIMIT: BodyLimit = { maxBytes: JSON_BODY_MAX_BYTES, tooLarge: bodyTooLarge, seconds: 15 };
+const JSON_LIMIT: BodyLimit = { maxBytes: JSON_BODY_MAX_BYTES, tooLarge: buildBodyTooLargeError, seconds: 15 };
 
-const unreadableBody = (message: string) => new ServiceError("invalid_request", { message });
+const toUnreadableBodyError = (message: string) => new ServiceError("invalid_request", { message });
 
 /** `identity`: equal for two bodies if their values are equal; a number and a string differ (IDM-4). */
 export type ParsedJson = { readonly body: unknown; readonly identity: unknown };
 
 /** `money`: the paths at which a number is read by its digits. */
 export function parseJson(bytes: Uint8Array, contentType: string | null, money: readonly Path[]): ParsedJson {
-  if (bytes.byteLength === 0) throw unreadableBody("A JSON body is required.");
+  if (bytes.byteLength === 0) throw toUnreadableBodyError("A JSON body is required.");
   if (!/^application\/(?:[\w.-]+\+)?json\s*(?:;|$)/i.test(contentType ?? "")) {
-    throw unreadableBody("The body must be sent as Content-Type: application/json.");
+    throw toUnreadableBodyError("The body must be sent as Content-Type: application/json.");
   }
   let text: string;
   try {
     text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
   } catch {
-    throw unreadableBody("The body is not UTF-8.");
+    throw toUnreadableBodyError("The body is not UTF-8.");
   }
   checkShape(text);
   try {
@@ -96,7 +96,7 @@ export function parseJson(bytes: Uint8Array, contentType: string | null, money: 
     if (thrown instanceof ServiceError) throw thrown;
     // Repeats only the position from the parser's message, because the rest quotes the body.
     const place = thrown instanceof Error ? /line \d+ column \d+/.exec(thrown.message)?.[0] : undefined;
-    throw unreadableBody(place ? `The body is not valid JSON: see ${place}.` : "The body is not valid JSON.");
+    throw toUnreadableBodyError(place ? `The body is not valid JSON: see ${place}.` : "The body is not valid JSON.");
   }
 }
 
@@ -105,7 +105,7 @@ export function requireEmptyBody(raw: Uint8Array): undefined {
   if (raw.byteLength === 0) return undefined;
   const text = new TextDecoder("utf-8", { fatal: false, ignoreBOM: true }).decode(raw);
   if (/^[ \t\r\n]*(?:\{[ \t\r\n]*\}[ \t\r\n]*)?$/.test(text)) return undefined;
-  throw unreadableBody("This call takes no body.");
+  throw toUnreadableBodyError("This call takes no body.");
 }
 
 type Source = { source?: string };
@@ -122,7 +122,7 @@ function parseNumbers(text: string, money: readonly Path[]): ParsedJson {
     text,
     function receive(this: unknown, key: string, value: unknown, context?: Source) {
       if (!key.isWellFormed() || (typeof value === "string" && !value.isWellFormed()))
-        throw unreadableBody("The body contains half a surrogate pair.");
+        throw toUnreadableBodyError("The body contains half a surrogate pair.");
       if (typeof value !== "number") return value;
       const { source = String(value) } = context ?? {};
       if (names.has(key)) sources.set(this, (sources.get(this) ?? new Map<string, string>()).set(key, source));
@@ -132,7 +132,7 @@ function parseNumbers(text: string, money: readonly Path[]): ParsedJson {
   );
   const numbers = writeMoneyAsText(body, money, sources);
   for (const ofHolder of sources.values()) for (const source of ofHolder.values()) isKept &&= isDouble(source);
-  if (!isKept) throw unreadableBody("The body contains a number that is too large or has too many digits.");
+  if (!isKept) throw toUnreadableBodyError("The body contains a number that is too large or has too many digits.");
   return { body, identity: numbers.length === 0 ? body : { body, numbers } };
 }
 
@@ -143,19 +143,19 @@ function checkShape(text: string): void {
     const char = text[i];
     if (char === "{" || char === "[") {
       open.push(char === "{" ? new Set() : null);
-      if (open.length > JSON_DEPTH_MAX) throw bodyTooLarge();
+      if (open.length > JSON_DEPTH_MAX) throw buildBodyTooLargeError();
     } else if (char === "}" || char === "]") {
       open.pop();
     } else if (char === '"') {
       const end = findStringEnd(text, i);
       const keys = open.at(-1);
-      if (keys && colonFollows(text, end + 1)) refuseDuplicate(keys, text.slice(i, end + 1));
+      if (keys && isColonNext(text, end + 1)) refuseDuplicate(keys, text.slice(i, end + 1));
       i = end;
     }
   }
 }
 
-function colonFollows(text: string, from: number): boolean {
+function isColonNext(text: string, from: number): boolean {
   let at = from;
   while (/[ \t\n\r]/.test(text.charAt(at))) at++;
   return text[at] === ":";
@@ -166,7 +166,7 @@ function findStringEnd(text: string, start: number): number {
     if (text[i] === "\\") i++;
     else if (text[i] === '"') return i;
   }
-  throw unreadableBody("The body is not valid JSON.");
+  throw toUnreadableBodyError("The body is not valid JSON.");
 }
 
 function refuseDuplicate(keys: Set<string>, literal: string): void {
@@ -174,8 +174,8 @@ function refuseDuplicate(keys: Set<string>, literal: string): void {
   try {
     key = JSON.parse(literal) as string;
   } catch {
-    throw unreadableBody("The body is not valid JSON.");
+    throw toUnreadableBodyError("The body is not valid JSON.");
   }
-  if (keys.has(key)) throw unreadableBody(`An object in the body has the key ${literal.slice(0, 100)} twice.`);
+  if (keys.has(key)) throw toUnreadableBodyError(`An object in the body has the key ${literal.slice(0, 100)} twice.`);
   keys.add(key);
 }

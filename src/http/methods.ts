@@ -18,7 +18,7 @@ const toPathRules = memoizeBy((routes: readonly Route[]): readonly PathRule[] =>
   ...NON_ROUTE_RULES,
   ...routes.map(({ path, method, cors, effects, rest }) => ({
     pattern: new RegExp(
-      `^${path.replace(/[.]/g, "\\.").replace(/\{(\w+)\}/g, (_, name: string) => (rest ? ".*" : idPattern(name)))}$`,
+      `^${path.replace(/[.]/g, "\\.").replace(/\{(\w+)\}/g, (_, name: string) => (rest ? ".*" : toParameterPattern(name)))}$`,
     ),
     methods: method === "get" && !effects ? ["GET", "HEAD"] : [method.toUpperCase()],
     cors: cors === true,
@@ -26,7 +26,7 @@ const toPathRules = memoizeBy((routes: readonly Route[]): readonly PathRule[] =>
 ]);
 
 /** Ids that the service generates have a prefix, so any other word in their place is an unknown path. Verifiers choose attestation ids freely. */
-function idPattern(parameter: string): string {
+function toParameterPattern(parameter: string): string {
   if (parameter === "did") return "did(?::|%3[Aa])[^/]+";
   return parameter.endsWith("_id") && parameter !== "attestation_id" ? "[a-z]{3}_[^/]+" : "[^/]+";
 }

@@ -1,7 +1,7 @@
 // Reads multipart/form-data (RFC 7578) from bytes that are already in memory: a part is a view of them, not a copy. A body with a broken form is
 // 400; the values of its parts are judged like any other body (HTTP-36).
 import { type Bytes, decodeUtf8 } from "../core/encoding.ts";
-import { type FieldError, fieldError, ServiceError } from "../core/errors.ts";
+import { type FieldError, ServiceError, toFieldError } from "../core/errors.ts";
 import { isUploadedFile, toUploadedFile } from "../core/upload.ts";
 
 /** The bytes that a form may have besides its file: boundaries, headers, and the other parts. */
@@ -16,7 +16,7 @@ export type Part = {
   readonly bytes: Bytes;
 };
 
-const brokenForm = (message: string) => new ServiceError("invalid_request", { message });
+const toBrokenFormError = (message: string) => new ServiceError("invalid_request", { message });
 
 // ---- The values of a form ------------------------------------------------------------------------------------------------
 
@@ -31,12 +31,12 @@ export async function toFormObject(
     else raw[name] = fileName === null ? decodeText(bytes) : await toUploadedFile(fileName, bytes);
   }
   const message = "The part is sent more than once.";
-  return { raw, repeated: [...repeated].map((name) => fieldError(name, "invalid_value", message)) };
+  return { raw, repeated: [...repeated].map((name) => toFieldError(name, "invalid_value", message)) };
 }
 
 function decodeText(bytes: Bytes): string {
   const text = decodeUtf8(bytes);
-  if (text === undefined) throw brokenForm("A field of the form is not UTF-8.");
+  if (text === undefined) throw toBrokenFormError("A field of the form is not UTF-8.");
   return text;
 }
 
@@ -60,21 +60,21 @@ export function parseMultipart(body: Bytes, contentType: string | null): Part[] 
   // A line break before the first boundary belongs to no part.
   let at = body[0] === CR && body[1] === LF ? 2 : 0;
   if (!startsWith(body, delimiter, at))
-    throw brokenForm("The body does not begin with the boundary of its Content-Type.");
+    throw toBrokenFormError("The body does not begin with the boundary of its Content-Type.");
   at += delimiter.length;
   while (true) {
     if (body[at] === DASH && body[at + 1] === DASH) break;
-    if (parts.length === PARTS_MAX) throw brokenForm(`The form has more than ${PARTS_MAX} parts.`);
+    if (parts.length === PARTS_MAX) throw toBrokenFormError(`The form has more than ${PARTS_MAX} parts.`);
     const start = findLineEnd(body, at);
-    if (start === null) throw brokenForm("A boundary is not followed by a line break.");
+    if (start === null) throw toBrokenFormError("A boundary is not followed by a line break.");
     const end = findNextDelimiter(body, delimiter, start - 2);
-    if (end === null) throw brokenForm("The body ends before its last boundary.");
+    if (end === null) throw toBrokenFormError("The body ends before its last boundary.");
     parts.push(parsePartBytes(body, start, end));
     at = end + 2 + delimiter.length;
   }
   const rest = body.length - (at + 2);
   if (rest !== 0 && !(rest === 2 && body[at + 2] === CR && body[at + 3] === LF)) {
-    throw brokenForm("The body goes on after its last boundary.");
+    throw toBrokenFormError("The body goes on after its last boundary.");
   }
   return parts;
 }
@@ -111,20 +111,20 @@ function parsePartBytes(body: Bytes, start: number, end: number): Part {
   for (let at = start; at <= last; at++) {
     if (body[at] !== CR || body[at + 1] !== LF || body[at + 2] !== CR || body[at + 3] !== LF) continue;
     const headers = decodeUtf8(body.subarray(start, at));
-    if (headers === undefined) throw brokenForm("The headers of a part are not UTF-8.");
+    if (headers === undefined) throw toBrokenFormError("The headers of a part are not UTF-8.");
     return { ...parsePartNames(headers), bytes: body.subarray(Math.min(at + 4, end), end) };
   }
-  throw brokenForm("The headers of a part have no end.");
+  throw toBrokenFormError("The headers of a part have no end.");
 }
 
 // ---- Headers -------------------------------------------------------------------------------------------------------------
 
 function parseBoundary(contentType: string | null): string {
   const [, rest] = /^\s*multipart\/form-data(.*)$/is.exec(contentType ?? "") ?? [];
-  if (rest === undefined) throw brokenForm("The body must be sent as Content-Type: multipart/form-data.");
+  if (rest === undefined) throw toBrokenFormError("The body must be sent as Content-Type: multipart/form-data.");
   const boundary = parseParameters(rest).get("boundary") ?? "";
   if (!/^[\w'()+,./:=? -]{0,69}[\w'()+,./:=?-]$/.test(boundary)) {
-    throw brokenForm("The Content-Type has no boundary, or one that RFC 2046 does not allow.");
+    throw toBrokenFormError("The Content-Type has no boundary, or one that RFC 2046 does not allow.");
   }
   return boundary;
 }
@@ -135,14 +135,14 @@ function parsePartNames(headers: string): Pick<Part, "name" | "fileName"> {
   const [disposition, ...others] = of("content-disposition");
   const [, rest] = /^[ \t]*form-data(.*)$/is.exec(disposition ?? "") ?? [];
   if (lines.includes(null) || rest === undefined || others.length > 0) {
-    throw brokenForm("Each part needs one Content-Disposition: form-data.");
+    throw toBrokenFormError("Each part needs one Content-Disposition: form-data.");
   }
   const encoding = of("content-transfer-encoding")[0]?.trim().toLowerCase() ?? "binary";
   if (!["7bit", "8bit", "binary"].includes(encoding))
-    throw brokenForm("A part is encoded; send its bytes as they are.");
+    throw toBrokenFormError("A part is encoded; send its bytes as they are.");
   const parameters = parseParameters(rest);
   const name = unescapeForm(parameters.get("name") ?? "");
-  if (name === "") throw brokenForm("A part has no name.");
+  if (name === "") throw toBrokenFormError("A part has no name.");
   const extended = parameters.get("filename*");
   const plain = parameters.get("filename");
   const fileName = extended === undefined ? plain && unescapeForm(plain) : decodeExtended(extended);
@@ -160,14 +160,14 @@ function parseParameters(text: string): Map<string, string> {
   for (let found = PARAMETER.exec(text); found; found = PARAMETER.exec(text)) {
     const [, name = "", quoted, literal, bare = ""] = found;
     const key = name.toLowerCase();
-    if (parameters.has(key)) throw brokenForm("A header names a parameter twice.");
+    if (parameters.has(key)) throw toBrokenFormError("A header names a parameter twice.");
     // Other backslashes are literal: some clients send the path of a file without escaping it.
     parameters.set(key, quoted?.replace(/\\(["\\])/g, "$1") ?? literal ?? bare);
     read = PARAMETER.lastIndex;
   }
   // Uses no expression, because one that allows white space on both sides takes quadratic time.
   const rest = text.slice(read).trim();
-  if (rest !== "" && rest !== ";") throw brokenForm("The parameters of a header cannot be read.");
+  if (rest !== "" && rest !== ";") throw toBrokenFormError("The parameters of a header cannot be read.");
   return parameters;
 }
 
@@ -183,5 +183,5 @@ function decodeExtended(text: string): string {
   } catch {
     // Falls through to the refusal: the bytes are not UTF-8.
   }
-  throw brokenForm("A file name in `filename*` is not UTF-8 in percent-encoding.");
+  throw toBrokenFormError("A file name in `filename*` is not UTF-8 in percent-encoding.");
 }

@@ -1,7 +1,7 @@
 // Refuses a request with faulty values in the order of HTTP-18: first the caller, then the object of the path and its parties, then all faults
 // together, also those that only the database knows (HTTP-12). An unreadable body is refused in place of its faults.
 import type { AnyCall, Precheck } from "../call.ts";
-import { type FieldError, ServiceError, validationError } from "../core/errors.ts";
+import { type FieldError, ServiceError, toValidationError } from "../core/errors.ts";
 
 export async function refuseFaults(
   call: AnyCall,
@@ -15,7 +15,7 @@ export async function refuseFaults(
     await refuseUnproven(call, calleeOf?.(found as never));
     const named = new Set(faults.map((fault) => fault.field));
     const more = (await judge?.(found as never, faults)) ?? [];
-    throw unreadable ?? validationError([...faults, ...more.filter((fault) => !named.has(fault.field))]);
+    throw unreadable ?? toValidationError([...faults, ...more.filter((fault) => !named.has(fault.field))]);
   } catch (thrown) {
     if (!(thrown instanceof ServiceError)) throw thrown;
     throw new ServiceError(thrown.code, { ...thrown.extra, unkept: true });

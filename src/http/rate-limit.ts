@@ -32,7 +32,7 @@ export function chargeAccount(context: AppContext, deps: Deps, credential: strin
 
 /** Charges the client's address: public routes, and calls with an unusable credential. */
 export const chargeAddress = (context: AppContext, deps: Deps): Promise<void> =>
-  charge(context, deps, "address", toClientNetwork(clientAddress(context)));
+  charge(context, deps, "address", toClientNetwork(readClientAddress(context)));
 
 /**
  * Refuses a credential whose account this isolate knows as exhausted, before the trip that would find its owner.
@@ -46,9 +46,9 @@ export function refuseExhausted(context: AppContext, deps: Deps, credential: str
 }
 
 /** Cloudflare sets the header; a local server has none. */
-export const clientAddress = (context: AppContext): string => context.req.header("cf-connecting-ip") ?? "local";
+export const readClientAddress = (context: AppContext): string => context.req.header("cf-connecting-ip") ?? "local";
 
-const quotaOf = ({ config: { rate } }: Deps, policy: Policy): number =>
+const pickQuota = ({ config: { rate } }: Deps, policy: Policy): number =>
   policy === "credential" ? rate.credentialQuota : rate.addressQuota;
 
 async function charge(context: AppContext, deps: Deps, policy: Policy, key: string): Promise<void> {
@@ -60,7 +60,7 @@ async function charge(context: AppContext, deps: Deps, policy: Policy, key: stri
   const { success } = await limiter.limit({ key });
   if (success && state.remaining >= 0) return;
   // Cloudflare counts the calls of other isolates too.
-  if (!success) setUsed(deps, policy, key, Math.max(used, quotaOf(deps, policy)));
+  if (!success) setUsed(deps, policy, key, Math.max(used, pickQuota(deps, policy)));
   refuseRateLimited(state);
 }
 
@@ -86,12 +86,12 @@ const setUsed = (deps: Deps, policy: Policy, key: string, used: number): void =>
   rememberInMap(windowsOf(deps.env), `${policy}:${key}`, { start: computeWindow(deps).start, used });
 
 function toRateState(deps: Deps, policy: Policy, used: number): RateState {
-  const quota = quotaOf(deps, policy);
+  const quota = pickQuota(deps, policy);
   const { windowSeconds } = deps.config.rate;
   return { policy, quota, windowSeconds, remaining: quota - used, resetSeconds: computeWindow(deps).resetSeconds };
 }
 
-export function rateHeaders(state: RateState): Record<string, string> {
+export function toRateHeaders(state: RateState): Record<string, string> {
   const { policy, quota, windowSeconds, remaining, resetSeconds } = state;
   return {
     RateLimit: `"${policy}";r=${Math.max(0, remaining)};t=${resetSeconds}`,

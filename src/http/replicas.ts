@@ -10,5 +10,5 @@ export const replicaConfiguration = memoizeBy(({ READ_REPLICAS }: Env): boolean 
   throw new Error("READ_REPLICAS must be on or off");
 });
 
-export const databaseFor = (route: Route, query: unknown, { db, env }: Deps): Database =>
+export const chooseDatabase = (route: Route, query: unknown, { db, env }: Deps): Database =>
   replicaConfiguration(env) && route.replica?.(query) ? openNearest(env.DB) : db;

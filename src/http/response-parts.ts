@@ -30,5 +30,5 @@ export const jws = z.string().register(z.globalRegistry, { id: "Jws" });
 /** SHA-256 as 64 lower-case hex digits. */
 export const runningHash = z.string().register(z.globalRegistry, { id: "RunningHash", pattern: "^[0-9a-f]{64}$" });
 
-export const listOf = <T extends z.ZodType>(item: T) =>
+export const buildListSchema = <T extends z.ZodType>(item: T) =>
   z.object({ data: z.array(item), next_cursor: z.string().nullable(), has_more: z.boolean() });

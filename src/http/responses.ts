@@ -5,7 +5,7 @@ import type { AppContext } from "./app-env.ts";
 
 const PROBLEM = "application/problem+json";
 
-export function jsonResponse(status: number, body: unknown, headers: Record<string, string> = {}): Response {
+export function toJsonResponse(status: number, body: unknown, headers: Record<string, string> = {}): Response {
   return new Response(JSON.stringify(body), { status, headers: { "Content-Type": "application/json", ...headers } });
 }
 
@@ -21,7 +21,7 @@ export type ErrorEnvelope = {
   type?: string;
 };
 
-export function errorEnvelope(error: ServiceError, requestId: string): ErrorEnvelope {
+export function toErrorEnvelope(error: ServiceError, requestId: string): ErrorEnvelope {
   const { field_errors, detail, type } = error.extra;
   return {
     code: error.code,
@@ -36,7 +36,7 @@ export function errorEnvelope(error: ServiceError, requestId: string): ErrorEnve
 }
 
 /** Answers every failure. A ServiceError is answered as it is; anything else is logged and answered as 500 (HTTP-22). */
-export function errorResponse(thrown: unknown, requestId: string, context: AppContext): Response {
+export function toErrorResponse(thrown: unknown, requestId: string, context: AppContext): Response {
   const error = thrown instanceof ServiceError ? thrown : toInternalError(thrown, requestId);
   if (error.extra.reason) {
     const said = toLogLine("refused", requestId, { code: error.code, reason: error.extra.reason });
@@ -49,10 +49,10 @@ export function errorResponse(thrown: unknown, requestId: string, context: AppCo
     ...error.extra.headers,
     ...(error.status === 401 && challenge && { "WWW-Authenticate": challenge }),
   };
-  const envelope = errorEnvelope(error, requestId);
+  const envelope = toErrorEnvelope(error, requestId);
   // A wildcard gets the envelope.
-  if (!acceptsByName(context.req.header("accept"), PROBLEM)) return jsonResponse(error.status, envelope, headers);
-  return jsonResponse(error.status, toProblem(envelope, context.env.ISSUER || new URL(context.req.url).origin), {
+  if (!acceptsByName(context.req.header("accept"), PROBLEM)) return toJsonResponse(error.status, envelope, headers);
+  return toJsonResponse(error.status, toProblem(envelope, context.env.ISSUER || new URL(context.req.url).origin), {
     ...headers,
     "Content-Type": PROBLEM,
   });

@@ -96,7 +96,7 @@ export type RouteOf<S extends Surface, P, Q, B> = {
   readonly mapRefusal?: (refusal: ServiceError, query: URLSearchParams) => ServiceError;
 };
 
-// biome-ignore lint/suspicious/noExplicitAny: a list of routes has handlers of many types; `route` checks each
+// biome-ignore lint/suspicious/noExplicitAny: a list of routes has handlers of many types; `defineRoute` checks each
 export type Route = RouteOf<any, any, any, any>;
 
 /** Whether an account's call is refused while its volume of the day is used up. */
@@ -105,6 +105,6 @@ export function addsVolume({ method, whenUsedUp }: Route, body: unknown): boolea
   return !(whenUsedUp && body !== undefined && whenUsedUp(body));
 }
 
-export const route = <const S extends Surface, P = undefined, Q = undefined, B = undefined>(
+export const defineRoute = <const S extends Surface, P = undefined, Q = undefined, B = undefined>(
   definition: RouteOf<S, P, Q, B>,
 ): Route => definition;

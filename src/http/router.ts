@@ -2,14 +2,14 @@
 import type { HonoBase } from "hono/hono-base";
 import * as z from "zod";
 import type { AnyCall } from "../call.ts";
-import { type FieldError, fieldError, ServiceError, validationError } from "../core/errors.ts";
+import { type FieldError, ServiceError, toFieldError, toValidationError } from "../core/errors.ts";
 import { limitTurns } from "../core/turns.ts";
 import { isEnvironment } from "../core/vocabulary.ts";
 import { answer, isAnswer, isTagged } from "./answer.ts";
 import type { AppContext, AppEnv } from "./app-env.ts";
 import { admitBeforeBody, type Credential, type Entrances, openCall, presentsCredential } from "./call.ts";
 import { toNotModifiedIfKnown } from "./conditional.ts";
-import { deprecationHeaders } from "./deprecation.ts";
+import { buildDeprecationHeaders } from "./deprecation.ts";
 import { findDeps } from "./deps.ts";
 import { parseIdempotencyKey } from "./idempotency.ts";
 import type { Incoming } from "./incoming.ts";
@@ -18,15 +18,15 @@ import { findMoneyPaths } from "./money-fields.ts";
 import { FORM_MAX_BYTES, parseMultipart, toFormIdentity, toFormObject } from "./multipart.ts";
 import { refuseFaults, refuseUnknownPath } from "./precheck.ts";
 import { chargeAddress } from "./rate-limit.ts";
-import { databaseFor } from "./replicas.ts";
-import { jsonResponse } from "./responses.ts";
+import { chooseDatabase } from "./replicas.ts";
+import { toJsonResponse } from "./responses.ts";
 import type { Route } from "./route.ts";
 import { answerThroughSharedCache } from "./shared-cache.ts";
 import { type Parsed, parsePart, toQueryObject } from "./validation.ts";
 
 export function bindRoute(app: HonoBase<AppEnv>, route: Route, entrances: Entrances): void {
-  const deprecation = route.deprecated && deprecationHeaders(route.deprecated);
-  app.on(route.method.toUpperCase(), honoPath(route), async (context) => {
+  const deprecation = route.deprecated && buildDeprecationHeaders(route.deprecated);
+  app.on(route.method.toUpperCase(), toHonoPath(route), async (context) => {
     if (deprecation) context.set("deprecation", deprecation);
     if (!route.multipart) return serveRoute(context, route, entrances);
     const { credential, owner } = await admitBeforeBody(entrances, toBareRequest(context, route));
@@ -47,7 +47,7 @@ async function serveRoute(context: AppContext, route: Route, entrances: Entrance
   return toResponse(asked.incoming, await openCall(entrances, asked.incoming, handle, admitted));
 }
 
-export const honoPath = ({ path, rest }: Pick<Route, "path" | "rest">): string =>
+export const toHonoPath = ({ path, rest }: Pick<Route, "path" | "rest">): string =>
   path.replace(/\{(\w+)\}/g, ":$1") + (rest ? "{.*}" : "");
 
 const toBareRequest = (context: AppContext, route: Route): Incoming => {
@@ -97,7 +97,7 @@ async function parseRequest(context: AppContext, route: Route): Promise<ParsedRe
   const deps = findDeps(context);
   const incoming: Incoming = {
     ...toBareRequest(context, route),
-    db: query.ok ? databaseFor(route, query.value, deps) : deps.db,
+    db: query.ok ? chooseDatabase(route, query.value, deps) : deps.db,
     rawBody: received.rawBody,
     body: received.body,
     identity: received.identity,
@@ -140,7 +140,7 @@ function findEnvironmentFaults({ context, route }: Incoming): FieldError[] {
   const named = context.req.header("service-environment");
   const takesSessions = route.surfaces.includes("session") || route.surfaces.includes("management");
   if (named === undefined || isEnvironment(named) || !takesSessions) return [];
-  return [fieldError("Service-Environment", "invalid_value", "Must be sandbox or production.")];
+  return [toFieldError("Service-Environment", "invalid_value", "Must be sandbox or production.")];
 }
 
 type ReceivedBody = Pick<Incoming, "rawBody" | "body" | "identity"> & {
@@ -184,7 +184,7 @@ async function receiveForm(rawBody: Incoming["rawBody"], type: string | null): P
 /** A form that is larger than the largest allowed file is refused for its file. */
 const toFormLimit = ({ fileMaxBytes }: NonNullable<Route["multipart"]>): BodyLimit => ({
   maxBytes: fileMaxBytes + FORM_MAX_BYTES,
-  tooLarge: () => validationError([fieldError("file", "file_too_large")]),
+  tooLarge: () => toValidationError([toFieldError("file", "file_too_large")]),
   seconds: 60,
 });
 
@@ -201,7 +201,7 @@ function toResponse(incoming: Incoming, result: unknown): Response {
     const headers = { "Content-Type": "application/json", ETag: etag, ...linked(view) };
     return toResponse(incoming, answer(200, headers, JSON.stringify(view)));
   }
-  return jsonResponse(route.status, result, linked(result));
+  return toJsonResponse(route.status, result, linked(result));
 }
 
 type UnfinishedPage = { readonly has_more: true; readonly next_cursor: string };

@@ -1,11 +1,11 @@
 // Shapes that every resource shares on the wire: the error envelope, lists, paging, names, amounts. A shape that occurs twice has a name in the
 // OpenAPI document; its sentences are in scripts/openapi/fields.ts.
 import * as z from "zod";
-import { type FieldError, type FieldErrorCode, fieldError } from "../core/errors.ts";
+import { type FieldError, type FieldErrorCode, toFieldError } from "../core/errors.ts";
 import { PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX } from "../core/limits.ts";
 import { DECIMAL_MESSAGE } from "../core/money.ts";
 import { isCursor } from "../core/page.ts";
-import { hostIsAsWritten, nameCharacterFault, nameFault, textFault, trimSpaces } from "../core/text.ts";
+import { findNameCharacterFault, findNameFault, findTextFault, isHostAsWritten, trimSpaces } from "../core/text.ts";
 import {
   AGENT_STATUSES,
   ATTESTATION_MODELS,
@@ -49,7 +49,7 @@ export const instantInput = anyInstant.transform((text, context) => {
 });
 
 /** The start of a list: after a place, which `read` parses from the text, or after an instant, `{ at }` in epoch milliseconds. */
-export const placeOrInstant = <Place>(name: string, read: (text: string) => Place | null) =>
+export const buildStartSchema = <Place>(name: string, read: (text: string) => Place | null) =>
   z
     .string()
     .max(100, { abort: true })
@@ -64,9 +64,13 @@ export const placeOrInstant = <Place>(name: string, read: (text: string) => Plac
     });
 
 /** Documented for generators of clients; the call judges whether a DID names an agent. */
-export const DID_PATTERN = "^did:aeap:[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$";
-export const did = z.string().register(z.globalRegistry, { id: "Did", pattern: DID_PATTERN });
-export const didInput = z.string().min(1).max(100).register(z.globalRegistry, { id: "DidInput", pattern: DID_PATTERN });
+export const DID_SCHEMA_PATTERN = "^did:aeap:[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$";
+export const did = z.string().register(z.globalRegistry, { id: "Did", pattern: DID_SCHEMA_PATTERN });
+export const didInput = z
+  .string()
+  .min(1)
+  .max(100)
+  .register(z.globalRegistry, { id: "DidInput", pattern: DID_SCHEMA_PATTERN });
 export const idInput = z.string().min(1).max(100).register(z.globalRegistry, { id: "IdInput" });
 /** A network's name or CAIP-2. */
 export const networkInput = z.string().min(1).max(100).register(z.globalRegistry, { id: "NetworkInput" });
@@ -87,11 +91,11 @@ export const amount = z.string().register(z.globalRegistry, { id: "Amount" });
 export const fraction = z.number().min(0).max(1).register(z.globalRegistry, { id: "Fraction" });
 
 /** A whole number in a query, in digits: other texts that JavaScript reads as a number (`0x10`, `1e1`, the empty text) are faults. */
-export const wholeNumber = (number: z.ZodNumber) =>
+export const buildWholeNumberSchema = (number: z.ZodNumber) =>
   z.preprocess((text) => (typeof text === "string" && /^-?\d{1,15}$/.test(text) ? Number(text) : text), number.int());
 
 export const pageQuery = {
-  limit: wholeNumber(z.number().min(1).max(PAGE_SIZE_MAX)).default(PAGE_SIZE_DEFAULT),
+  limit: buildWholeNumberSchema(z.number().min(1).max(PAGE_SIZE_MAX)).default(PAGE_SIZE_DEFAULT),
   cursor: z
     .string()
     .min(1, { abort: true })
@@ -104,25 +108,25 @@ export const pageQuery = {
 const STOP = { abort: true };
 
 /** Text of several lines for people (HTTP-8), trimmed and bounded. Its characters are judged first, because trimming drops some. */
-export const text = (max: number, min = 1) =>
-  z.string().superRefine(refuseIf(textFault)).trim().min(min, STOP).max(max, STOP);
+export const buildTextSchema = (max: number, min = 1) =>
+  z.string().superRefine(refuseIf(findTextFault)).trim().min(min, STOP).max(max, STOP);
 
 /** At most this many UTF-16 units become one in any form: a mathematical alpha with three marks is one Greek letter. */
 const SHRINKS_TO = 5;
 
 /** A text in one of Unicode's forms. A text that is too long in any form stays unchanged, because ordering its marks takes quadratic time. */
-export const normalized = (form: "NFC" | "NFKC", max: number) =>
+export const buildNormalizedSchema = (form: "NFC" | "NFKC", max: number) =>
   z.string().overwrite((value) => (value.length > SHRINKS_TO * max ? value : value.normalize(form)));
 
 /** A name of one line, which is compared and signed (HTTP-8). Only spaces are trimmed at its ends. */
-export const name = (max: number) =>
+export const buildNameSchema = (max: number) =>
   z
     .string()
-    .superRefine(refuseIf(nameCharacterFault))
+    .superRefine(refuseIf(findNameCharacterFault))
     .overwrite(trimSpaces)
     .min(1, STOP)
     .max(max, STOP)
-    .superRefine(refuseIf(nameFault));
+    .superRefine(refuseIf(findNameFault));
 
 type Check = (value: string) => string | null;
 const refuseIf =
@@ -134,14 +138,14 @@ const refuseIf =
   };
 
 /** A few sentences by a party; null and an empty text mean that there are none. */
-export const wordsInput = text(2_000, 0).nullable().register(z.globalRegistry, { id: "WordsInput" });
+export const wordsInput = buildTextSchema(2_000, 0).nullable().register(z.globalRegistry, { id: "WordsInput" });
 
 const METADATA_PAIRS = 20;
 const METADATA_KEY_CHARS = 40;
 const METADATA_VALUE_CHARS = 500;
 
 /** The platform's own identifier of a resource; null removes it. */
-export const referenceInput = name(200).nullable().register(z.globalRegistry, { id: "ReferenceInput" });
+export const referenceInput = buildNameSchema(200).nullable().register(z.globalRegistry, { id: "ReferenceInput" });
 
 type JsonObject = Record<string, unknown>;
 const isJsonObject = (value: unknown): value is JsonObject =>
@@ -201,7 +205,7 @@ function isHttpUrl(value: string): boolean {
   )
     return false;
   const { username, password } = new URL(value);
-  return hostIsAsWritten(value) && username === "" && password === "";
+  return isHostAsWritten(value) && username === "" && password === "";
 }
 
 /** Forty digits, the point and forty digits. */
@@ -215,12 +219,12 @@ export const amountInput = z
   .register(z.globalRegistry, { id: "AmountInput", type: ["string", "number"] });
 
 /** The faults of a patch that names fields which the resource shows but no patch changes. */
-export const fixedFieldRules =
+export const buildFixedFieldRule =
   (view: () => z.ZodObject, changed: object) =>
   (raw: unknown): FieldError[] => {
     const given = typeof raw === "object" && raw !== null ? Object.keys(raw) : [];
     const fixed = given.filter((field) => field in view().shape && !(field in changed));
-    return fixed.map((field) => fieldError(field, "invalid_field", "This call cannot change this field."));
+    return fixed.map((field) => toFieldError(field, "invalid_field", "This call cannot change this field."));
   };
 
 /** The valid fields of an object that may be faulty, for further checks in addition to the schema's faults. */

@@ -1,6 +1,6 @@
 // Strict bodies and queries: every fault is found and reported at once, with a field code (HTTP-11, HTTP-12, HTTP-17).
 import type * as z from "zod";
-import { type FieldError, type FieldErrorCode, fieldError } from "../core/errors.ts";
+import { type FieldError, type FieldErrorCode, toFieldError } from "../core/errors.ts";
 
 export type Parsed<T> = { ok: true; value: T } | { ok: false; faults: FieldError[] };
 
@@ -22,10 +22,12 @@ function toFieldErrors(issue: Issue, raw: unknown): FieldError[] {
   const within = issue.code === "invalid_union" ? chooseMeantOption(issue.errors) : undefined;
   if (within) return within.flatMap((inner) => toFieldErrors({ ...inner, path: [...issue.path, ...inner.path] }, raw));
   if (issue.code === "unrecognized_keys") {
-    return issue.keys.map((key) => fieldError(field === "" ? key : `${field}.${key}`, "unknown_field"));
+    return issue.keys.map((key) => toFieldError(field === "" ? key : `${field}.${key}`, "unknown_field"));
   }
-  const value = valueAt(raw, issue.path);
-  return [fieldError(field, toFieldCode(issue, value), value === undefined ? undefined : toFieldMessage(issue, value))];
+  const value = pickValueAt(raw, issue.path);
+  return [
+    toFieldError(field, toFieldCode(issue, value), value === undefined ? undefined : toFieldMessage(issue, value)),
+  ];
 }
 
 const KINDS: Readonly<Record<string, string>> = {
@@ -111,7 +113,7 @@ function toFieldCode(issue: Issue, value: unknown): FieldErrorCode {
   }
 }
 
-function valueAt(raw: unknown, path: PropertyKey[]): unknown {
+function pickValueAt(raw: unknown, path: PropertyKey[]): unknown {
   let value = raw;
   for (const key of path) {
     if (typeof value !== "object" || value === null) return undefined;
@@ -129,5 +131,5 @@ export function toQueryObject(url: URL): { raw: Record<string, string>; repeated
     else raw[name] = value;
   }
   const message = "The parameter is given more than once.";
-  return { raw, repeated: [...repeated].map((name) => fieldError(name, "invalid_value", message)) };
+  return { raw, repeated: [...repeated].map((name) => toFieldError(name, "invalid_value", message)) };
 }

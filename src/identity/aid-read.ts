@@ -3,9 +3,9 @@ import type { PublicCall } from "../call.ts";
 import { ServiceError } from "../core/errors.ts";
 import { Conflict, retryConflicts } from "../core/retry.ts";
 import { readBatch, toWriteRead } from "../db/batch.ts";
-import { aidAsJwt, aidCanonical, signAid } from "../protocol/aid.ts";
+import { signAid, toAidJwt, toCanonicalAid } from "../protocol/aid.ts";
 import { buildAid, parseCertificate, serveAid, toLiveStatus } from "./aid.ts";
-import { type FoundDocument, findDocument } from "./document-store.ts";
+import { type FoundDocument, findIdentityDocument } from "./document-store.ts";
 import { findAid, findAidVersion, type SignedDocument, storeSignedAid } from "./store.ts";
 
 export type ServedAid = {
@@ -28,18 +28,19 @@ export type AidNumbers = {
 export async function getAid(call: PublicCall, did: string, { version, revision }: AidNumbers): Promise<ServedAid> {
   if (version !== undefined) return getVersion(call, did, version);
   const { db, deps, now } = call;
-  const { found } = await call.read({ found: findDocument(db, did) });
+  const { found } = await call.read({ found: findIdentityDocument(db, did) });
   if (!found) throw new ServiceError("not_found");
   const { agent, principal, aid } = found;
-  if (revision !== undefined && revision !== agent.revision) throw revisionGoneError();
+  if (revision !== undefined && revision !== agent.revision) throw buildRevisionGoneError();
   // A document is signed only from the primary's data.
   const signed = isCurrent(found) && aid ? aid : await signStale(call, did, db === deps.db ? found : null);
   if (revision === undefined) return serveLive(signed, toLiveStatus(agent, principal, now));
-  if (signed.revision !== revision || signed.proof === null) throw revisionGoneError();
+  if (signed.revision !== revision || signed.proof === null) throw buildRevisionGoneError();
   return serveFixed({ content: signed.content, proof: signed.proof }, `r${revision}`);
 }
 
-const revisionGoneError = () => new ServiceError("not_found", { message: "The document has another revision now." });
+const buildRevisionGoneError = () =>
+  new ServiceError("not_found", { message: "The document has another revision now." });
 
 async function getVersion(call: PublicCall, did: string, version: number): Promise<ServedAid> {
   const { earlier } = await call.read({ earlier: findAidVersion(call.db, did, version) });
@@ -49,7 +50,7 @@ async function getVersion(call: PublicCall, did: string, version: number): Promi
 
 const serveLive = ({ content, proof, revision }: SignedRevision, live: ReturnType<typeof toLiveStatus>): ServedAid => ({
   json: serveAid(content, proof, live),
-  jwt: proof === null ? undefined : () => aidAsJwt({ canonical: content, proof }),
+  jwt: proof === null ? undefined : () => toAidJwt({ canonical: content, proof }),
   // A DRAFT is unsigned and dated at each read, so each read differs.
   tag: [revision, live.status, live.environment, ...(proof === null ? [live.as_of] : [])].join("-"),
   immutable: false,
@@ -57,7 +58,7 @@ const serveLive = ({ content, proof, revision }: SignedRevision, live: ReturnTyp
 
 const serveFixed = ({ content, proof }: SignedDocument, tag: string): ServedAid => ({
   json: serveAid(content, proof),
-  jwt: () => aidAsJwt({ canonical: content, proof }),
+  jwt: () => toAidJwt({ canonical: content, proof }),
   tag,
   immutable: true,
 });
@@ -75,7 +76,7 @@ function signStale(call: PublicCall, did: string, known: FoundDocument | null): 
   const { db } = deps;
   let first = known;
   return retryConflicts(async () => {
-    const found = first ?? (await readBatch(db, { found: findDocument(db, did) })).found;
+    const found = first ?? (await readBatch(db, { found: findIdentityDocument(db, did) })).found;
     first = null;
     if (!found) throw new ServiceError("not_found");
     if (found.aid && isCurrent(found)) return found.aid;
@@ -84,7 +85,7 @@ function signStale(call: PublicCall, did: string, known: FoundDocument | null): 
     const certificate = newest && parseCertificate(newest);
     const content = buildAid(deps.config, { ...source, certificate }, now);
     const { revision } = content;
-    if (certificate === null) return { content: aidCanonical(content), proof: null, revision };
+    if (certificate === null) return { content: toCanonicalAid(content), proof: null, revision };
     const { canonical, proof } = await signAid(content, (await deps.ca()).signing);
     const { stored } = await readBatch(db, {
       kept: toWriteRead(storeSignedAid(db, { did, revision, content: canonical, proof })),

@@ -8,9 +8,13 @@ import type { Database, Statement } from "../db/batch.ts";
 import type { AgentRow, MarketRow } from "../db/tables/agents.ts";
 import type { EscrowRow } from "../db/tables/money.ts";
 import type { PrincipalRow } from "../db/tables/principals.ts";
-import { toShownBalance, worstEscrowState } from "../escrow/states.ts";
-import { baseThreshold } from "../escrow/threshold.ts";
-import { effectiveAgentStatus, effectivePrincipalStatus, type StoredStatus } from "../principals/standing.ts";
+import { pickWorstEscrowState, toShownBalance } from "../escrow/states.ts";
+import { computeBaseThreshold } from "../escrow/threshold.ts";
+import {
+  type StoredStatus,
+  toEffectiveAgentStatus,
+  toEffectivePrincipalStatus,
+} from "../principals/effective-status.ts";
 import { type AidContent, type LiabilityProfile, signAid } from "../protocol/aid.ts";
 import type { Delegation } from "../protocol/certificate.ts";
 import type { SigningKey } from "../protocol/jwks.ts";
@@ -41,7 +45,7 @@ export type ScopeColumns = Pick<
   | "intentsFrom"
 >;
 
-export function scopeOf(agent: ScopeColumns) {
+export function toScope(agent: ScopeColumns) {
   const shared = {
     authorized_actions: agent.authorizedActions,
     capabilities: agent.capabilities,
@@ -59,15 +63,15 @@ export function scopeOf(agent: ScopeColumns) {
 }
 
 /** The complete chain of delegators, nearest first; null for an agent that acts under its own scope. */
-export function delegationOf({ delegators }: Pick<AgentRow, "delegators">): Delegation | null {
+export function toDelegation({ delegators }: Pick<AgentRow, "delegators">): Delegation | null {
   const [nearest] = delegators;
   return nearest === undefined ? null : { delegated_by: nearest, chain: delegators };
 }
 
-export const aidUrl = (issuer: string, did: string): string => `${issuer}/v1/agents/${did}/aid`;
+export const toAidUrl = (issuer: string, did: string): string => `${issuer}/v1/agents/${did}/aid`;
 
 /** The codes of ACTIVE markets; a document states only these (IDN-23). */
-export const marketCodes = (markets: readonly MarketRow[]): string[] =>
+export const listMarketCodes = (markets: readonly MarketRow[]): string[] =>
   [...new Set(markets.filter((market) => market.status === "ACTIVE").map((market) => market.market))].sort();
 
 export function buildAid(config: Config, source: AidSource, now: number): AidContent {
@@ -98,11 +102,11 @@ export function buildAid(config: Config, source: AidSource, now: number): AidCon
         },
       },
       endpoint_url: agent.endpointUrl,
-      scope: scopeOf(agent),
-      authorized_markets: marketCodes(markets),
+      scope: toScope(agent),
+      authorized_markets: listMarketCodes(markets),
       certificate,
       public_key_jwk: agent.publicJwk,
-      delegation: delegationOf(agent),
+      delegation: toDelegation(agent),
     },
     performance: toPerformance(config, agent, now),
     escrow: buildEscrowPillar(config, agent, markets, escrows),
@@ -136,11 +140,12 @@ function buildEscrowPillar(
   markets: readonly MarketRow[],
   escrows: readonly EscrowRow[],
 ): AidContent["escrow"] {
-  const state = worstEscrowState(agent.economicRole, escrows);
+  const state = pickWorstEscrowState(agent.economicRole, escrows);
   if (state === null) return null;
   const profiles = buildLiabilityProfiles(config, agent, escrows);
   return {
-    liability_profile: profiles.find(({ escrow_state }) => escrow_state === state) ?? firstProfile(config.networks),
+    liability_profile:
+      profiles.find(({ escrow_state }) => escrow_state === state) ?? buildFirstProfile(config.networks),
     liability_profiles: profiles,
     wallets: markets.flatMap(({ market, network, status, escrowWallet, operationalWallet }) =>
       status === "ACTIVE" && escrowWallet !== null
@@ -169,7 +174,7 @@ function buildLiabilityProfiles(
   return [...currencies].flatMap((currency) => {
     const own = settled.filter(({ on }) => on.currency === currency);
     const sum = (pick: (escrow: EscrowRow) => number) => own.reduce((total, escrow) => total + pick(escrow), 0);
-    const state = worstEscrowState(economicRole, own);
+    const state = pickWorstEscrowState(economicRole, own);
     if (own.length === 0 || state === null) return [];
     return [
       toLiabilityProfile(
@@ -182,9 +187,9 @@ function buildLiabilityProfiles(
   });
 }
 
-function firstProfile([first]: readonly Network[]): LiabilityProfile {
+function buildFirstProfile([first]: readonly Network[]): LiabilityProfile {
   if (!first) throw new Error("no network is configured");
-  return toLiabilityProfile(first, 0, baseThreshold(first), "FUNDING");
+  return toLiabilityProfile(first, 0, computeBaseThreshold(first), "FUNDING");
 }
 
 const toLiabilityProfile = (
@@ -250,7 +255,7 @@ export function toLiveStatus(
   principal: StoredStatus,
   now: number,
 ): { status: AgentRow["status"]; environment: Environment; as_of: string } {
-  const status = effectiveAgentStatus(agent.status, effectivePrincipalStatus(principal, now));
+  const status = toEffectiveAgentStatus(agent.status, toEffectivePrincipalStatus(principal, now));
   return { status, environment: agent.environment, as_of: toIso(now) };
 }
 

@@ -18,11 +18,11 @@ export const NOTED_EVERY_MS = HOUR_MS;
 const UNNOTED_MS = 2 * NOTED_EVERY_MS;
 
 /** When the key's last certificate has ended for sure: certificates live twelve months at most. Null if it never signed. */
-export const droppableFrom = ({ signedUntil }: SeenKey): number | null =>
+export const computeDroppableFrom = ({ signedUntil }: SeenKey): number | null =>
   signedUntil === null ? null : addMonths(signedUntil + UNNOTED_MS, CERTIFICATE_MONTHS);
 
 /** When a key may begin to sign: readers cache the published keys for up to a day. */
-export const usableFrom = ({ publishedAt }: SeenKey): number => publishedAt + AUTHORITY_NOTICE_MS;
+export const computeUsableFrom = ({ publishedAt }: SeenKey): number => publishedAt + AUTHORITY_NOTICE_MS;
 
 export type KeyFault = { readonly kid: string; readonly message: string };
 
@@ -54,7 +54,7 @@ export function findKeyFaults(named: readonly NamedKey[], seen: readonly SeenKey
   const missing = seen
     .filter(({ kid }) => named.every((key) => key.kid !== kid))
     .flatMap((key) => {
-      const until = droppableFrom(key);
+      const until = computeDroppableFrom(key);
       if (until === null || until <= now) return [];
       return [{ kid: key.kid, message: `missing: certificates under it may be valid until ${toIso(until)}.` }];
     });
@@ -73,6 +73,6 @@ function findEarlySigning(kid: string, named: readonly NamedKey[], seen: readonl
   );
   if (!before || named.some((key) => key.kid === before.kid && key.use === "revoked")) return [];
   if (!own) return [{ kid, message: "signs, but was never published: publish a key a day before it signs." }];
-  const from = usableFrom(own);
+  const from = computeUsableFrom(own);
   return from <= now ? [] : [{ kid, message: `signs too early: readers may not know it before ${toIso(from)}.` }];
 }

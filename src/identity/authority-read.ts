@@ -3,11 +3,11 @@ import type { OperatorCall } from "../call.ts";
 import { toIso, toIsoOrNull } from "../core/clock.ts";
 import {
   addPresentKeys,
-  droppableFrom,
+  computeDroppableFrom,
+  computeUsableFrom,
   findKeyFaults,
   type NamedKey,
   type SeenKey,
-  usableFrom,
 } from "./authority-keys.ts";
 import { findAuthorityKeys } from "./authority-store.ts";
 import type { AuthorityKeyView, AuthorityView } from "./responses.ts";
@@ -25,12 +25,12 @@ export async function getAuthority(call: OperatorCall): Promise<AuthorityView> {
 function toView(key: SeenKey, named: readonly NamedKey[], now: number): AuthorityKeyView {
   const use = named.find(({ kid }) => kid === key.kid)?.use;
   const signs = use === "signing";
-  const droppable = droppableFrom(key);
+  const droppable = computeDroppableFrom(key);
   return {
     kid: key.kid,
     use: use ?? (droppable !== null && droppable > now ? "missing" : "dropped"),
     published_at: toIso(key.publishedAt),
-    usable_from: toIso(usableFrom(key)),
+    usable_from: toIso(computeUsableFrom(key)),
     first_certificate_at: toIsoOrNull(key.signsFrom),
     last_certificate_at: toIsoOrNull(key.signedUntil),
     droppable_from: signs ? null : toIso(droppable ?? now),

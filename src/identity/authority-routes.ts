@@ -1,9 +1,9 @@
 // Route of the operator's view of the CA's keys (IDN-29, IDN-38).
-import { route } from "../http/route.ts";
+import { defineRoute } from "../http/route.ts";
 import { getAuthority } from "./authority-read.ts";
 
 export const authorityRoutes = [
-  route({
+  defineRoute({
     method: "get",
     path: "/v1/operator/ca",
     operationId: "getAuthority",

@@ -117,7 +117,7 @@ const LISTED_STATUS: Readonly<Record<AgentStatus, number>> = {
   TERMINATED: CERTIFICATE_STATUS.invalid,
 };
 
-export const listedStatusOf = (status: AgentStatus): number => LISTED_STATUS[status];
+export const toListedNumber = (status: AgentStatus): number => LISTED_STATUS[status];
 
 type Certified = Pick<AgentRow, "did" | "certificateJti" | "recertified">;
 
@@ -166,7 +166,7 @@ export type DrawnPlace = Place & { readonly taken: number };
 /** A place stays occupied this long after its certificate's end. */
 const RESTS_MS = 30 * DAY_MS;
 /** In real time: all sandboxes share the lists, whatever their clocks say. */
-const placeFreeBefore = (): number => Date.now() - RESTS_MS;
+const computePlaceFreeBefore = (): number => Date.now() - RESTS_MS;
 /** If the list is three quarters full, all of these are taken once in a hundred draws. */
 const PLACES_DRAWN = 16;
 
@@ -186,7 +186,7 @@ const CROWDED_AFTER = 2;
  * Finds a free place of the newest list, drawn at random, so that it does not reveal when or for which agent a certificate was issued. Null if all
  * drawn places are taken. If another call takes the place first, the insert is refused and the call draws again.
  */
-export const findPlace = (db: Database): Read<DrawnPlace | null> =>
+export const findListPlace = (db: Database): Read<DrawnPlace | null> =>
   readOne(
     db
       .select({
@@ -198,7 +198,7 @@ export const findPlace = (db: Database): Read<DrawnPlace | null> =>
       .innerJoin(sql`json_each(${drawPlaces(PLACES_DRAWN)}) as drawn`, sql`true`)
       .where(
         sql`not exists (select 1 from certificates c where c.list_id = newest.list_id and c.idx = drawn.value
-                and c.expires_at > ${placeFreeBefore()})`,
+                and c.expires_at > ${computePlaceFreeBefore()})`,
       )
       .limit(1),
   );
@@ -206,7 +206,7 @@ export const findPlace = (db: Database): Read<DrawnPlace | null> =>
 /** How many places are drawn for each place that is needed: a list is at most three quarters full. */
 const DRAWN_FOR_EACH = 5;
 
-/** Like `findPlace`, for many places; returns fewer if the list is crowded. `taken`: the number of places that were drawn before the last one. */
+/** Like `findListPlace`, for many places; returns fewer if the list is crowded. `taken`: the number of places that were drawn before the last one. */
 export const findPlaces = (db: Database, many: number): Read<DrawnPlace[]> =>
   readAll(
     db
@@ -219,7 +219,7 @@ export const findPlaces = (db: Database, many: number): Read<DrawnPlace[]> =>
       .innerJoin(sql`json_each(${drawPlaces(DRAWN_FOR_EACH * many + PLACES_DRAWN)}) as drawn`, sql`true`)
       .where(
         sql`not exists (select 1 from certificates c where c.list_id = newest.list_id and c.idx = drawn.value
-                and c.expires_at > ${placeFreeBefore()})`,
+                and c.expires_at > ${computePlaceFreeBefore()})`,
       )
       .limit(many),
   );
@@ -233,7 +233,7 @@ export const clearPlaces = (db: Database, places: readonly Place[]): Statement =
         sql`(list_id, idx) in (select value ->> 0, value ->> 1 from json_each(${JSON.stringify(
           places.map(({ listId, idx }) => [listId, idx]),
         )}))`,
-        lte(certificates.expiresAt, placeFreeBefore()),
+        lte(certificates.expiresAt, computePlaceFreeBefore()),
       ),
     );
 
@@ -242,7 +242,11 @@ export const clearPlace = (db: Database, { listId, idx }: Place): Statement =>
   db
     .delete(certificates)
     .where(
-      and(eq(certificates.listId, listId), eq(certificates.idx, idx), lte(certificates.expiresAt, placeFreeBefore())),
+      and(
+        eq(certificates.listId, listId),
+        eq(certificates.idx, idx),
+        lte(certificates.expiresAt, computePlaceFreeBefore()),
+      ),
     );
 
 export const isCrowded = ({ taken }: DrawnPlace): boolean => taken >= CROWDED_AFTER;
@@ -269,7 +273,7 @@ export const sampleNewestList = (db: Database): Read<{ listId: number; taken: nu
         listId: sql<number>`newest.list_id`.as("list_id"),
         taken: sql<number>`(select count(*) from json_each(${drawPlaces(PLACES_SAMPLED)}) as drawn
             cross join certificates c on c.list_id = newest.list_id and c.idx = drawn.value
-            and c.expires_at > ${placeFreeBefore()})`.as("taken"),
+            and c.expires_at > ${computePlaceFreeBefore()})`.as("taken"),
       })
       .from(NEWEST),
   );

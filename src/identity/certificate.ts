@@ -3,16 +3,16 @@ import { decodeJwt } from "jose";
 import type { ManagementCall } from "../call.ts";
 import type { Deps } from "../context.ts";
 import { addMonths, systemClock } from "../core/clock.ts";
-import { newId } from "../core/ids.ts";
+import { createId } from "../core/ids.ts";
 import { CERTIFICATE_MONTHS, SECOND_MS } from "../core/limits.ts";
 import { Conflict } from "../core/retry.ts";
 import type { AgentRow, CertificateRow } from "../db/tables/agents.ts";
 import type { PrincipalRow } from "../db/tables/principals.ts";
-import { canonicalJson } from "../protocol/canonical-json.ts";
+import { toCanonicalJson } from "../protocol/canonical-json.ts";
 import { type CertificateCheck, type CertificateClaims, issueCertificate } from "../protocol/certificate.ts";
-import { jwkThumbprint } from "../protocol/jwks.ts";
-import { delegationOf, scopeOf } from "./aid.ts";
-import { type DrawnPlace, type IssuedClaims, listedStatusOf, type Place } from "./certificate-store.ts";
+import { computeJwkThumbprint } from "../protocol/jwks.ts";
+import { toDelegation, toScope } from "./aid.ts";
+import { type DrawnPlace, type IssuedClaims, type Place, toListedNumber } from "./certificate-store.ts";
 import { watchCrowding } from "./open-status-list.ts";
 
 export type IssuedCertificate = {
@@ -50,7 +50,7 @@ export function namesEarlierAttestation(certificate: string, principal: Principa
 
 /** True if a certificate states another scope than the agent's: the scope changed while none could be issued (AGT-22). */
 export const statesOtherScope = (certificate: string, agent: AgentRow): boolean =>
-  canonicalJson(decodeJwt<CertificateClaims>(certificate).aeap.scope) !== canonicalJson(scopeOf(agent));
+  toCanonicalJson(decodeJwt<CertificateClaims>(certificate).aeap.scope) !== toCanonicalJson(toScope(agent));
 
 /**
  * Issues a certificate at a place. It never outlives the principal's attestation, and its dates are in real time, because an offline reader has no
@@ -67,9 +67,9 @@ export async function issueAtPlace(
   const { issuer } = deps.config;
   const now = systemClock.now();
   const { signing } = await deps.ca();
-  const delegation = delegationOf(agent);
+  const delegation = toDelegation(agent);
   const issuedAt = Math.floor(now / SECOND_MS);
-  const jti = newId("crt", now);
+  const jti = createId("crt", now);
   const claims: CertificateClaims = {
     iss: issuer,
     sub: agent.did,
@@ -78,7 +78,7 @@ export async function issueAtPlace(
     nbf: issuedAt,
     exp: Math.floor(Math.min(addMonths(now, CERTIFICATE_MONTHS), principal.attestationExpiresAt) / SECOND_MS),
     cnf: { jwk: publicJwk },
-    status: { status_list: { idx: place.idx, uri: statusListUri(issuer, place.listId) } },
+    status: { status_list: { idx: place.idx, uri: toStatusListUri(issuer, place.listId) } },
     aeap: {
       version: "1",
       agent_id: agent.did,
@@ -89,7 +89,7 @@ export async function issueAtPlace(
       principal_country: principal.country,
       authorized_actions: agent.authorizedActions,
       capabilities: agent.capabilities,
-      scope: scopeOf(agent),
+      scope: toScope(agent),
       ...(delegation && { delegation }),
       attestation: {
         attestation_id: principal.attestationId,
@@ -104,7 +104,7 @@ export async function issueAtPlace(
   return {
     text: await issueCertificate(claims, signing),
     columns: { certificateJti: jti, certificateExpiresAt: expiresAt, recertified: agent.certificateJti !== null },
-    row: { ...row, listedStatus: listedStatusOf(agent.status), replacedAt: null },
+    row: { ...row, listedStatus: toListedNumber(agent.status), replacedAt: null },
   };
 }
 
@@ -115,9 +115,9 @@ export const toIssuedClaims = async ({
 }: Extract<CertificateCheck, { ok: true }>): Promise<IssuedClaims> => ({
   did: claims.sub,
   jti: claims.jti,
-  keyId: await jwkThumbprint(claims.cnf.jwk),
+  keyId: await computeJwkThumbprint(claims.cnf.jwk),
   caKid: kid,
 });
 
-export const statusListUri = (issuer: string, listId: number): string =>
+export const toStatusListUri = (issuer: string, listId: number): string =>
   `${issuer}/.well-known/aeap-status-lists/${listId}`;

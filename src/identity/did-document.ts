@@ -2,9 +2,9 @@
 // (IDN-2, IDN-28, IDN-30, IDN-31, IDN-39).
 import { systemClock } from "../core/clock.ts";
 import type { AgentRow } from "../db/tables/agents.ts";
-import { didWebOf, toUri } from "../protocol/did-url.ts";
+import { toDidWeb, toUri } from "../protocol/did-url.ts";
 import type { PublishedJwks } from "../protocol/jwks.ts";
-import { aidUrl } from "./aid.ts";
+import { toAidUrl } from "./aid.ts";
 
 export type AgentKey = { readonly keyId: string; readonly publicJwk: NonNullable<AgentRow["publicJwk"]> };
 
@@ -12,7 +12,7 @@ export type AgentKey = { readonly keyId: string; readonly publicJwk: NonNullable
 export type DidForm = "aeap" | "web";
 
 /** The keys that are valid at this instant of real time, newest first: two during the grace of a rotation (AGT-32). */
-export function keysOf({
+export function listValidKeys({
   keyId,
   publicJwk,
   earlierKey,
@@ -22,35 +22,35 @@ export function keysOf({
   return [{ keyId, publicJwk }, ...graced];
 }
 
-const contextUrl = (issuer: string): string => `${issuer}/contexts/aeap/v1`;
+const toContextUrl = (issuer: string): string => `${issuer}/contexts/aeap/v1`;
 
 /** Safe mode of JSON-LD refuses a document with a term that no context defines. */
-export const agentContext = (issuer: string) => ({
+export const buildAgentContext = (issuer: string) => ({
   "@context": {
     "@version": 1.1,
     "@protected": true,
-    AgentIdentityDocument: `${contextUrl(issuer)}#AgentIdentityDocument`,
-    AgentEndpoint: `${contextUrl(issuer)}#AgentEndpoint`,
+    AgentIdentityDocument: `${toContextUrl(issuer)}#AgentIdentityDocument`,
+    AgentEndpoint: `${toContextUrl(issuer)}#AgentEndpoint`,
   },
 });
 
 const CONTEXTS = ["https://www.w3.org/ns/did/v1", "https://w3id.org/security/jwk/v1"];
 
 /** A document without keys offers no service, because nothing can act as the agent. */
-export function didDocument(
+export function buildDidDocument(
   { did, endpointUrl }: Pick<AgentRow, "did" | "endpointUrl">,
   keys: readonly AgentKey[],
   issuer: string,
   form: DidForm = "aeap",
 ) {
-  const web = didWebOf(issuer, ["v1", "agents", did, "did-web"]);
+  const web = toDidWeb(issuer, ["v1", "agents", did, "did-web"]);
   const [id, other] = form === "aeap" ? [did, web] : [web, did];
   const head = {
-    "@context": [...CONTEXTS, contextUrl(issuer)],
+    "@context": [...CONTEXTS, toContextUrl(issuer)],
     id,
     alsoKnownAs: [other],
   };
-  const methods = methodsOf(id, keys);
+  const methods = toVerificationMethods(id, keys);
   if (methods.length === 0) return { ...head, verificationMethod: [] };
   const ids = methods.map((method) => method.id);
   return {
@@ -59,15 +59,15 @@ export function didDocument(
     authentication: ids,
     assertionMethod: ids,
     service: [
-      { id: `${id}#aid`, type: "AgentIdentityDocument", serviceEndpoint: aidUrl(issuer, did) },
+      { id: `${id}#aid`, type: "AgentIdentityDocument", serviceEndpoint: toAidUrl(issuer, did) },
       { id: `${id}#endpoint`, type: "AgentEndpoint", serviceEndpoint: toUri(endpointUrl) },
     ],
   };
 }
 
 /** The service acts only by its signatures: the CA's published keys assert its certificates, documents and receipts. */
-export function serviceDocument(did: string, { keys }: PublishedJwks, issuer: string) {
-  const methods = methodsOf(
+export function buildServiceDocument(did: string, { keys }: PublishedJwks, issuer: string) {
+  const methods = toVerificationMethods(
     did,
     keys.map(({ kid, kty, crv, x, y }) => ({ keyId: kid, publicJwk: { kty, crv, x, y } })),
   );
@@ -80,7 +80,7 @@ export function serviceDocument(did: string, { keys }: PublishedJwks, issuer: st
   };
 }
 
-const methodsOf = (id: string, keys: readonly AgentKey[]) =>
+const toVerificationMethods = (id: string, keys: readonly AgentKey[]) =>
   keys.map(({ keyId, publicJwk }) => ({
     id: `${id}#${keyId}`,
     type: "JsonWebKey",
@@ -88,4 +88,4 @@ const methodsOf = (id: string, keys: readonly AgentKey[]) =>
     publicKeyJwk: { ...publicJwk, alg: "ES256", kid: keyId },
   }));
 
-export type DidDocument = ReturnType<typeof didDocument> | ReturnType<typeof serviceDocument>;
+export type DidDocument = ReturnType<typeof buildDidDocument> | ReturnType<typeof buildServiceDocument>;

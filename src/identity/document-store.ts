@@ -6,15 +6,15 @@ import { compileOnce, type RowOf } from "../db/compiled.ts";
 import { agents, aids, aidVersions, type MarketRow } from "../db/tables/agents.ts";
 import type { EscrowRow } from "../db/tables/money.ts";
 import { principals } from "../db/tables/principals.ts";
-import type { StoredStatus } from "../principals/standing.ts";
-import { ownedRows } from "./owned-store.ts";
+import type { StoredStatus } from "../principals/effective-status.ts";
+import { selectOwnedRows } from "./owned-store.ts";
 import { type AgentWithPrincipal, effectiveStatusColumns, type SignedDocument, toPrincipalStanding } from "./store.ts";
 
 /** True if the stored document has an earlier revision, or there is none. */
 const STALE = sql`aids.revision is not agents.revision`;
 
 /** A complete row as one column; null unless the condition holds. */
-const rowIf = <T extends SQLiteTable>(table: T, when: SQL) =>
+const selectRowIf = <T extends SQLiteTable>(table: T, when: SQL) =>
   sql<InferSelectModel<T> | null>`case when ${when} then ${toValuesArray(table)} end`.mapWith(
     (text: string): InferSelectModel<T> => decodeRow(table, JSON.parse(text) as unknown[]),
   );
@@ -27,13 +27,13 @@ const documentByDid = compileOnce((db) =>
       content: aids.content,
       proof: aids.proof,
       revision: sql<number | null>`${aids.revision}`.as("d_revision"),
-      agent: rowIf(agents, STALE).as("agent"),
-      principal: rowIf(principals, STALE).as("principal"),
+      agent: selectRowIf(agents, STALE).as("agent"),
+      principal: selectRowIf(principals, STALE).as("principal"),
       newest: sql<string | null>`case when ${STALE} then
         (select content from aid_versions where did = agents.did order by version desc limit 1) end`
         .mapWith(aidVersions.content)
         .as("newest"),
-      ...ownedRows(STALE),
+      ...selectOwnedRows(STALE),
     })
     .from(agents)
     .innerJoin(principals, eq(principals.principalId, agents.principalId))
@@ -56,7 +56,7 @@ export type FoundDocument = {
   readonly source: DocumentSource | null;
 };
 
-export const findDocument = (db: Database, did: string): Read<FoundDocument | null> =>
+export const findIdentityDocument = (db: Database, did: string): Read<FoundDocument | null> =>
   read(documentByDid(db, { did }), ([row]: RowOf<typeof documentByDid>[]) => {
     if (!row) return null;
     const { content, proof, revision, agent, principal, newest, markets, escrows } = row;

@@ -1,7 +1,7 @@
 // Public routes for counterparties before they pay: challenge, checks, keys, discovery and status lists (IDN-25, IDN-26, PRF-13).
 import * as z from "zod";
-import { answer, entityTagOf } from "../http/answer.ts";
-import { route } from "../http/route.ts";
+import { answer, computeEntityTag } from "../http/answer.ts";
+import { defineRoute } from "../http/route.ts";
 import { checkAid, checkCertificate, checkProof, issueChallenge } from "./handshake.ts";
 import { aidInput, certificateInput, proofInput } from "./handshake-schema.ts";
 import { getStatusList } from "./status-list.ts";
@@ -10,8 +10,8 @@ const CACHED = { "Content-Type": "application/json", "Cache-Control": "public, m
 export const JWKS_TYPE = "application/jwk-set+json";
 
 const JWKS_PATHS = ["/.well-known/aeap-ca-jwks", "/.well-known/aeap-ca-jwks.json"] as const;
-const jwksRoute = (path: (typeof JWKS_PATHS)[number]) =>
-  route({
+const defineJwksRoute = (path: (typeof JWKS_PATHS)[number]) =>
+  defineRoute({
     method: "get",
     path,
     operationId: path.endsWith(".json") ? "getCaJwksJson" : "getCaJwks",
@@ -22,12 +22,12 @@ const jwksRoute = (path: (typeof JWKS_PATHS)[number]) =>
     headers: ["if-none-match"],
     handle: async (call) => {
       const keys = JSON.stringify((await call.deps.ca()).jwks);
-      return answer(200, { ...CACHED, "Content-Type": JWKS_TYPE, ETag: await entityTagOf(keys) }, keys);
+      return answer(200, { ...CACHED, "Content-Type": JWKS_TYPE, ETag: await computeEntityTag(keys) }, keys);
     },
   });
 
 export const handshakeRoutes = [
-  route({
+  defineRoute({
     method: "get",
     path: "/v1/verify/challenge",
     operationId: "getChallenge",
@@ -38,7 +38,7 @@ export const handshakeRoutes = [
     handle: (call) => issueChallenge(call),
   }),
 
-  route({
+  defineRoute({
     method: "post",
     path: "/v1/verify/certificate",
     neverBusy: true,
@@ -51,7 +51,7 @@ export const handshakeRoutes = [
     handle: (call, { body }) => checkCertificate(call, body.certificate),
   }),
 
-  route({
+  defineRoute({
     method: "post",
     path: "/v1/verify/proof",
     neverBusy: true,
@@ -64,7 +64,7 @@ export const handshakeRoutes = [
     handle: (call, { body }) => checkProof(call, body),
   }),
 
-  route({
+  defineRoute({
     method: "post",
     path: "/v1/verify/aid",
     neverBusy: true,
@@ -77,8 +77,8 @@ export const handshakeRoutes = [
     handle: (call, { body }) => checkAid(call, body.aid),
   }),
 
-  ...JWKS_PATHS.map(jwksRoute),
-  route({
+  ...JWKS_PATHS.map(defineJwksRoute),
+  defineRoute({
     method: "get",
     path: "/.well-known/aeap",
     operationId: "getDiscovery",
@@ -101,7 +101,7 @@ export const handshakeRoutes = [
     },
   }),
 
-  route({
+  defineRoute({
     method: "get",
     path: "/.well-known/aeap-status-lists/{n}",
     operationId: "getStatusList",

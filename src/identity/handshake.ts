@@ -24,10 +24,10 @@ const nonceKey = memoizeBy((env: Pick<Env, "NONCE_KEY">): Promise<CryptoKey> => 
 });
 
 // Real time, not the call's clock: a nonce and a proof live for seconds.
-const realNow = (): number => Date.now();
+const readRealNow = (): number => Date.now();
 
 export async function issueChallenge(call: PublicCall) {
-  const now = realNow();
+  const now = readRealNow();
   const expires_at = toIso(now + CHALLENGE_NONCE_SECONDS * SECOND_MS);
   return {
     nonce: await issueNonce(await nonceKey(call.deps.env), now),
@@ -59,7 +59,7 @@ async function findCertificateEnd(
   });
   if (!found || !certificate) return "unknown";
   if (isFinal(toLiveStatus(found.agent, found.principal, call.now).status)) return "revoked";
-  return certificate.replacedAt !== null && certificate.replacedAt <= realNow() ? "replaced" : null;
+  return certificate.replacedAt !== null && certificate.replacedAt <= readRealNow() ? "replaced" : null;
 }
 
 export async function checkProof(call: PublicCall, input: ProofInput) {
@@ -70,13 +70,13 @@ export async function checkProof(call: PublicCall, input: ProofInput) {
     input.proof_type === "bound_proof"
       ? ({ kind: "bound", timestamp: input.timestamp, callerDid: claims.sub, calleeDid: input.callee_did } as const)
       : ({ kind: "challenge", timestamp: input.timestamp, nonce: input.nonce, agentDid: claims.sub } as const);
-  const proof = await verifyProof({ statement, proof: input.proof, key: agentKey, now: realNow() });
+  const proof = await verifyProof({ statement, proof: input.proof, key: agentKey, now: readRealNow() });
   if (!proof.ok) return refuseProof(proof.reason);
   // A key is valid no longer than its certificate: a stolen key that was rotated away, or a stolen key of the CA, proves nothing.
   const ended = await findCertificateEnd(call, await toIssuedClaims(checked));
   if (ended !== null) return refuseProof(ended);
   if (input.proof_type === "challenge_response") {
-    const nonce = await checkNonce(await nonceKey(call.deps.env), input.nonce, realNow());
+    const nonce = await checkNonce(await nonceKey(call.deps.env), input.nonce, readRealNow());
     if (!nonce.ok) return refuseProof(nonce.reason);
     if (!(await useNonceOnce(call, input.nonce, nonce.expiresAt))) return refuseProof("nonce_used");
   }
@@ -103,5 +103,5 @@ export async function checkAid(call: PublicCall, aid: unknown) {
 
 async function verifyGivenCertificate(call: PublicCall, certificate: string) {
   const { verification } = await call.deps.ca();
-  return verifyCertificate(certificate, verification, { issuer: call.deps.config.issuer, now: realNow() });
+  return verifyCertificate(certificate, verification, { issuer: call.deps.config.issuer, now: readRealNow() });
 }

@@ -3,7 +3,7 @@ import { eq, type Placeholder, type SQL, sql } from "drizzle-orm";
 import { sells } from "../core/roles.ts";
 import { ECONOMIC_ROLES } from "../core/vocabulary.ts";
 import { type Database, decodeRow, type Read, readOne, toValuesArray } from "../db/batch.ts";
-import { providersOffsetOf, type WithProviderOffset } from "../db/clock.ts";
+import { selectProvidersOffset, type WithProviderOffset } from "../db/clock.ts";
 import { compileOnce } from "../db/compiled.ts";
 import { agentMarkets, agents, type MarketRow } from "../db/tables/agents.ts";
 import { type EscrowRow, escrows, transactions } from "../db/tables/money.ts";
@@ -15,17 +15,17 @@ type Owned = typeof agentMarkets | typeof escrows;
 
 const ownEnvironment = sql`agents.environment`;
 
-const fromAgentRows = (table: Owned, environment: SQL): SQL =>
+const selectFromOwned = (table: Owned, environment: SQL): SQL =>
   sql`from ${table} where ${table.did} = agents.did and ${table.environment} = ${environment}`;
 
 const toJsonList = (table: Owned, environment = ownEnvironment): SQL =>
-  sql`(select json_group_array(${toValuesArray(table)}) from (select * ${fromAgentRows(table, environment)}) as ${table})`;
+  sql`(select json_group_array(${toValuesArray(table)}) from (select * ${selectFromOwned(table, environment)}) as ${table})`;
 
 /** A list that reads only the first row, because a range reads one row beyond its end. `more` is true in that row if there may be others. */
 const toJsonListOfFirst = (table: Owned, more?: SQL): SQL => {
   const alone = sql`json_array(${toValuesArray(table)})`;
   const list = more ? sql`case when ${more} then ${toJsonList(table)} else ${alone} end` : alone;
-  return sql`coalesce((select ${list} ${fromAgentRows(table, ownEnvironment)} limit 1), '[]')`;
+  return sql`coalesce((select ${list} ${selectFromOwned(table, ownEnvironment)} limit 1), '[]')`;
 };
 
 const MARKETS = toJsonListOfFirst(agentMarkets, sql`not sole`);
@@ -44,20 +44,20 @@ function toRows<T extends Owned>(table: T, lists: SQL, only: SQL) {
 }
 
 /** The markets and vaults of each agent, as lists. Nothing is read for an agent that does not sell, or for which `only` is false. */
-export const ownedRows = (only = sql`true`) => ({
+export const selectOwnedRows = (only = sql`true`) => ({
   markets: toRows(agentMarkets, MARKETS, only).as("markets"),
   escrows: toRows(escrows, VAULTS, only).as("escrows"),
 });
 
 /**
- * `ownedRows` in an environment (an expression of the statement) that the agent may have left. The agent's own row says nothing about the vaults
+ * `selectOwnedRows` in an environment (an expression of the statement) that the agent may have left. The agent's own row says nothing about the vaults
  * of an environment that it has left, and its markets there do not count.
  */
-const ownedRowsIn = (environment: SQL) => {
+const selectOwnedRowsIn = (environment: SQL) => {
   const still = sql`${environment} = ${ownEnvironment}`;
   const escrowRows = sql`case when ${still} then ${VAULTS} else ${toJsonList(escrows, environment)} end`;
   return {
-    markets: ownedRows(still).markets,
+    markets: selectOwnedRows(still).markets,
     escrows: toRows(escrows, escrowRows, sql`true`).as("escrows"),
   };
 };
@@ -66,7 +66,7 @@ export type Seller = AgentWithPrincipal & { readonly markets: MarketRow[]; reado
 
 const selectSellers = (db: Database, did: SQL | Placeholder) =>
   db
-    .select({ ...withPrincipal, ...ownedRows() })
+    .select({ ...withPrincipal, ...selectOwnedRows() })
     .from(agents)
     .innerJoin(principals, eq(principals.principalId, agents.principalId))
     .where(sql`${agents.did} = ${did}`);
@@ -85,8 +85,8 @@ export const findSellerIn = (db: Database, transactionId: string): Read<(Seller 
     db
       .select({
         ...withPrincipal,
-        ...ownedRowsIn(sql`${transactions.environment}`),
-        providerOffsetMs: providersOffsetOf(transactions),
+        ...selectOwnedRowsIn(sql`${transactions.environment}`),
+        providerOffsetMs: selectProvidersOffset(transactions),
       })
       .from(transactions)
       .innerJoin(agents, eq(agents.did, transactions.providerDid))

@@ -4,12 +4,12 @@ import type { PublicCall } from "../call.ts";
 import { toIsoOrNull } from "../core/clock.ts";
 import { ServiceError } from "../core/errors.ts";
 import { isFinal } from "../core/vocabulary.ts";
-import { escrowStateOf } from "../escrow/states.ts";
-import { effectivePrincipalStatus } from "../principals/standing.ts";
-import { ratingMethod } from "../ratings/method.ts";
-import { ratingFromRow } from "../ratings/signals.ts";
+import { pickWorstStateOfAgent } from "../escrow/states.ts";
+import { toEffectivePrincipalStatus } from "../principals/effective-status.ts";
+import { pickRatingMethod } from "../ratings/method.ts";
+import { computeRatingFromRow } from "../ratings/signals.ts";
 import { parseCertificate, toLiveStatus } from "./aid.ts";
-import { type DidForm, didDocument, keysOf } from "./did-document.ts";
+import { buildDidDocument, type DidForm, listValidKeys } from "./did-document.ts";
 import { findCertificateDocument, findStatus, findSubjectRow, toPrincipalStanding } from "./store.ts";
 
 export async function getStatus(call: PublicCall, did: string) {
@@ -24,9 +24,9 @@ export async function getStatus(call: PublicCall, did: string) {
     environment,
     cert_tier: agent.certTier,
     economic_role: agent.economicRole,
-    escrow_state: escrowStateOf(agent),
-    agent_rating: ratingFromRow(agent, ratingMethod(deps.env, environment), now + agent.clockOffsetMs),
-    principal_status: effectivePrincipalStatus(principal, now),
+    escrow_state: pickWorstStateOfAgent(agent),
+    agent_rating: computeRatingFromRow(agent, pickRatingMethod(deps.env, environment), now + agent.clockOffsetMs),
+    principal_status: toEffectivePrincipalStatus(principal, now),
     aid_version: agent.version,
     aid_revision: agent.revision,
     as_of,
@@ -57,5 +57,5 @@ export async function getDidDocument(call: PublicCall, did: string, form: DidFor
   const subject = await findSubject(call, did);
   if (!subject) throw new ServiceError("not_found");
   const { agent, deactivated } = subject;
-  return didDocument(agent, deactivated ? [] : keysOf(agent), call.deps.config.issuer, form);
+  return buildDidDocument(agent, deactivated ? [] : listValidKeys(agent), call.deps.config.issuer, form);
 }

@@ -4,7 +4,7 @@ import type { PublicCall } from "../call.ts";
 import { toIso } from "../core/clock.ts";
 import { isDid } from "../protocol/did.ts";
 import { type DidUrl, parseDidUrl } from "../protocol/did-url.ts";
-import { type DidDocument, didDocument, keysOf, serviceDocument } from "./did-document.ts";
+import { buildDidDocument, buildServiceDocument, type DidDocument, listValidKeys } from "./did-document.ts";
 import { findSubject } from "./public.ts";
 
 /** The error types of the recommendation that this resolver returns, with their HTTP status. */
@@ -97,12 +97,12 @@ export async function resolveDidUrl(call: PublicCall, asked: DidRequest): Promis
   const { serviceDid, issuer } = call.deps.config;
   if (asked.url.did === serviceDid) {
     const { jwks } = await call.deps.ca();
-    return { ...dereference(serviceDocument(serviceDid, jwks, issuer), asked), metadata: {} };
+    return { ...dereference(buildServiceDocument(serviceDid, jwks, issuer), asked), metadata: {} };
   }
   const subject = await findSubject(call, asked.url.did);
   if (!subject) throw new ResolutionError("NOT_FOUND", "No agent has this DID.");
   const { agent, deactivated } = subject;
-  const document = didDocument(agent, deactivated ? [] : keysOf(agent), issuer);
+  const document = buildDidDocument(agent, deactivated ? [] : listValidKeys(agent), issuer);
   const created = `${toIso(agent.createdAt).slice(0, 19)}Z`;
   if (deactivated) return { content: document, location: null, metadata: { created, deactivated } };
   return { ...dereference(document, asked), metadata: { created } };
@@ -113,19 +113,19 @@ function dereference(document: DidDocument, { url, parameters }: DidRequest): Pi
   if (selectsService(parameters)) return selectService(document, url, parameters);
   if (url.fragment === null) return { content: document, location: null };
   const id = `${document.id}#${url.fragment}`;
-  const part = [...document.verificationMethod, ...servicesOf(document)].find((one) => one.id === id);
+  const part = [...document.verificationMethod, ...listServices(document)].find((one) => one.id === id);
   if (!part) throw new ResolutionError("NOT_FOUND", "The document has no such key and no such service.");
   return { content: { "@context": document["@context"], ...part }, location: null };
 }
 
-const servicesOf = (document: DidDocument): readonly Service[] => ("service" in document ? document.service : []);
+const listServices = (document: DidDocument): readonly Service[] => ("service" in document ? document.service : []);
 
 function selectService(document: DidDocument, url: DidUrl, parameters: DidRequest["parameters"]) {
   const [wanted, type, reference] = ["service", "serviceType", "relativeRef"].map((name) => parameters.get(name));
   if (wanted === undefined && type === undefined)
     throw new ResolutionError("INVALID_OPTIONS", "A relativeRef needs a service or a serviceType.");
   const names = ({ id }: Service) => [id, `#${id.split("#")[1]}`, id.split("#")[1]];
-  const service = servicesOf(document).filter(
+  const service = listServices(document).filter(
     (one) => (wanted === undefined || names(one).includes(wanted)) && (type === undefined || one.type === type),
   );
   const [selected] = service;

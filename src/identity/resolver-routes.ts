@@ -3,7 +3,7 @@
 import { ServiceError } from "../core/errors.ts";
 import { choosePreferred, type Offer } from "../http/accept.ts";
 import { type Answer, answer } from "../http/answer.ts";
-import { route } from "../http/route.ts";
+import { defineRoute } from "../http/route.ts";
 import {
   type DidRequest,
   isPart,
@@ -28,18 +28,18 @@ export const CONTENTS = [
 /** The form of an answer: a resolution result, a dereferencing result, or the content itself. `says`: the representation in its metadata. */
 type Form = Offer & { readonly kind: "resolution" | "dereferencing" | "content" | "uri"; readonly says: string };
 
-const newForm = (kind: Form["kind"], type: string, says = "application/did"): Form => ({ kind, type, says });
-const newDraftForm = (kind: Form["kind"], profile: string): Form => ({
-  ...newForm(kind, LD_TYPE, "application/did+ld+json"),
+const buildForm = (kind: Form["kind"], type: string, says = "application/did"): Form => ({ kind, type, says });
+const buildDraftForm = (kind: Form["kind"], profile: string): Form => ({
+  ...buildForm(kind, LD_TYPE, "application/did+ld+json"),
   profile: `https://w3id.org/${profile}`,
 });
 
-const RESULT = newForm("resolution", "application/did-resolution");
-const RESOLUTION = [RESULT, newDraftForm("resolution", "did-resolution")];
-const PART_RESULT = newForm("dereferencing", "application/did-url-dereferencing");
-const DEREFERENCING = [PART_RESULT, newDraftForm("dereferencing", "did-url-dereferencing")];
-const CONTENT = [...CONTENTS, LD_TYPE].map((type) => newForm("content", type, type));
-const URI = newForm("uri", "text/uri-list", "text/uri-list");
+const RESULT = buildForm("resolution", "application/did-resolution");
+const RESOLUTION = [RESULT, buildDraftForm("resolution", "did-resolution")];
+const PART_RESULT = buildForm("dereferencing", "application/did-url-dereferencing");
+const DEREFERENCING = [PART_RESULT, buildDraftForm("dereferencing", "did-url-dereferencing")];
+const CONTENT = [...CONTENTS, LD_TYPE].map((type) => buildForm("content", type, type));
+const URI = buildForm("uri", "text/uri-list", "text/uri-list");
 
 /** The form that the client prefers. A DID URL for a part of a document is dereferenced, not resolved. */
 function chooseForm(accept: string | undefined, asked: DidRequest | undefined): Form | undefined {
@@ -50,7 +50,7 @@ function chooseForm(accept: string | undefined, asked: DidRequest | undefined): 
 
 const CONTEXT = "https://w3id.org/did-resolution/v1";
 
-const headersOf = ({ type, profile }: Offer) => ({
+const toOfferHeaders = ({ type, profile }: Offer) => ({
   "Content-Type": profile === undefined ? type : `${type};profile="${profile}"`,
   Vary: "Accept",
 });
@@ -60,7 +60,7 @@ function answerOutcome(form: Form, { content, location, metadata }: Resolved): A
   const { deactivated } = metadata;
   if (location !== null && form.kind !== "content") return answer(303, { Location: location, Vary: "Accept" }, null);
   const status = deactivated ? 410 : 200;
-  if (form.kind === "content") return answer(status, headersOf(form), JSON.stringify(content));
+  if (form.kind === "content") return answer(status, toOfferHeaders(form), JSON.stringify(content));
   const shown = deactivated ? null : content;
   const about = deactivated ? {} : { contentType: form.says };
   return answerResult(form, status, shown, about, metadata);
@@ -81,13 +81,13 @@ function answerResult(form: Form, status: number, content: unknown, about: objec
     written.kind === "resolution"
       ? { didDocument: content, didResolutionMetadata: about, didDocumentMetadata: metadata }
       : { contentStream: content, content, dereferencingMetadata: about, contentMetadata: metadata };
-  return answer(status, headersOf(written), JSON.stringify({ "@context": CONTEXT, ...body }));
+  return answer(status, toOfferHeaders(written), JSON.stringify({ "@context": CONTEXT, ...body }));
 }
 
 const PRINTABLE = /^[\x20-\x7e]*$/;
 
 export const resolverRoutes = [
-  route({
+  defineRoute({
     method: "get",
     path: "/1.0/identifiers/{identifier}",
     rest: true,

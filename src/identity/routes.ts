@@ -1,11 +1,11 @@
 // Public routes of an agent, and the context of its DID document. No answer may be cached except a document that was requested by number
 // (IDN-21), and the context, which never changes (IDN-31).
 import { ServiceError } from "../core/errors.ts";
-import { acceptWeights } from "../http/accept.ts";
+import { parseAcceptWeights } from "../http/accept.ts";
 import { type Answer, answer } from "../http/answer.ts";
-import { route } from "../http/route.ts";
+import { defineRoute } from "../http/route.ts";
 import { type AidNumbers, getAid, type ServedAid } from "./aid-read.ts";
-import { agentContext } from "./did-document.ts";
+import { buildAgentContext } from "./did-document.ts";
 import { getCertificate, getDidDocument, getStatus } from "./public.ts";
 
 import { agentParams, aidQuery } from "./schema.ts";
@@ -20,14 +20,14 @@ type AidRequest = { readonly query: AidNumbers; readonly headers: Readonly<Recor
 
 const isNumbered = ({ version, revision }: AidNumbers): boolean => version !== undefined || revision !== undefined;
 
-function numberedForm({ query, headers }: AidRequest): string | null {
-  const weight = acceptWeights(headers["accept"]);
+function chooseNumberedForm({ query, headers }: AidRequest): string | null {
+  const weight = parseAcceptWeights(headers["accept"]);
   return isNumbered(query) ? (weight(JWT_TYPE) > weight(JSON_TYPE) ? "jwt" : "json") : null;
 }
 
 /** The entity tag differs by representation and covers the whole answer except the instant of the read (IDN-22). */
 function answerAid({ json, jwt, tag, immutable }: ServedAid, headers: AidRequest["headers"]): Answer {
-  const weight = acceptWeights(headers["accept"]);
+  const weight = parseAcceptWeights(headers["accept"]);
   const wantsJwt = weight(JWT_TYPE) > weight(JSON_TYPE) && (jwt !== undefined || weight(JSON_TYPE) === 0);
   if (wantsJwt && jwt === undefined)
     throw new ServiceError("not_found", { message: "A DRAFT has no signed document." });
@@ -47,8 +47,8 @@ const DOCUMENTS = {
   },
 } as const;
 
-const documentRoute = (form: keyof typeof DOCUMENTS) =>
-  route({
+const defineDocumentRoute = (form: keyof typeof DOCUMENTS) =>
+  defineRoute({
     method: "get",
     ...DOCUMENTS[form],
     params: agentParams,
@@ -64,7 +64,7 @@ const documentRoute = (form: keyof typeof DOCUMENTS) =>
   });
 
 export const identityRoutes = [
-  route({
+  defineRoute({
     method: "get",
     path: "/v1/agents/{did}/aid",
     operationId: "getAgentAid",
@@ -74,12 +74,12 @@ export const identityRoutes = [
     errors: ["not_found"],
     cors: true,
     headers: ["accept", "if-none-match"],
-    shared: numberedForm,
+    shared: chooseNumberedForm,
     replica: isNumbered,
     surfaces: ["public"],
     handle: async (call, { params, query, headers }) => answerAid(await getAid(call, params.did, query), headers),
   }),
-  route({
+  defineRoute({
     method: "get",
     path: "/v1/agents/{did}/status",
     operationId: "getAgentStatus",
@@ -90,7 +90,7 @@ export const identityRoutes = [
     surfaces: ["public"],
     handle: (call, { params }) => getStatus(call, params.did),
   }),
-  route({
+  defineRoute({
     method: "get",
     path: "/v1/agents/{did}/certificate",
     operationId: "getAgentCertificate",
@@ -101,9 +101,9 @@ export const identityRoutes = [
     surfaces: ["public"],
     handle: (call, { params }) => getCertificate(call, params.did),
   }),
-  documentRoute("aeap"),
-  documentRoute("web"),
-  route({
+  defineDocumentRoute("aeap"),
+  defineDocumentRoute("web"),
+  defineRoute({
     method: "get",
     path: "/contexts/aeap/v1",
     operationId: "getContext",
@@ -113,7 +113,7 @@ export const identityRoutes = [
     surfaces: ["public"],
     handle: async (call) => {
       const headers = { "Content-Type": LD_TYPE, "Cache-Control": IMMUTABLE };
-      return answer(200, headers, JSON.stringify(agentContext(call.deps.config.issuer)));
+      return answer(200, headers, JSON.stringify(buildAgentContext(call.deps.config.issuer)));
     },
   }),
 ];

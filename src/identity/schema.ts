@@ -1,7 +1,7 @@
 // Schemas of an agent's scope and profile, and of the parameters of its public routes. The documents are in responses.ts (HTTP-33).
 import * as z from "zod";
 import { INTENTS_FROM } from "../core/vocabulary.ts";
-import { amount, did, fraction, registeredUrl, tier, wholeNumber } from "../http/schemas.ts";
+import { amount, buildWholeNumberSchema, did, fraction, registeredUrl, tier } from "../http/schemas.ts";
 
 export const agentParams = z.object({ did: did });
 
@@ -28,7 +28,7 @@ export const profileView = z
   .object({ display_name: z.string(), description: z.string().nullable(), catalog_url: registeredUrl.nullable() })
   .register(z.globalRegistry, { id: "AgentProfile" });
 
-const documentNumber = wholeNumber(z.number().min(1)).optional();
+const documentNumber = buildWholeNumberSchema(z.number().min(1)).optional();
 export const aidQuery = z
   .strictObject({ version: documentNumber, revision: documentNumber })
   .refine(({ version, revision }) => version === undefined || revision === undefined, {

@@ -6,8 +6,8 @@ import { MINUTE_MS, SECOND_MS, STATUS_LIST_TTL_SECONDS } from "../core/limits.ts
 import { memoizeBy } from "../core/memo.ts";
 import { commit, readBatch } from "../db/batch.ts";
 import type { StatusListRow } from "../db/tables/agents.ts";
-import { CERTIFICATE_STATUS, signStatusList, statusName } from "../protocol/status-list.ts";
-import { statusListUri } from "./certificate.ts";
+import { CERTIFICATE_STATUS, nameStatus, signStatusList } from "../protocol/status-list.ts";
+import { toStatusListUri } from "./certificate.ts";
 import { type Exception, findListToSign, findStatusList, storeSignedList } from "./certificate-store.ts";
 
 export type ServedList = {
@@ -74,9 +74,9 @@ async function signList(
     exceptions.flatMap(({ idx, listedStatus, replacedAt }) => {
       const replaced = replacedAt !== null && replacedAt <= now;
       const status = replaced ? CERTIFICATE_STATUS.invalid : listedStatus;
-      return status === CERTIFICATE_STATUS.valid ? [] : [{ idx, status: statusName(status) }];
+      return status === CERTIFICATE_STATUS.valid ? [] : [{ idx, status: nameStatus(status) }];
     }),
-    { uri: statusListUri(issuer, listId), issuer, size, now, ttlSeconds: STATUS_LIST_TTL_SECONDS },
+    { uri: toStatusListUri(issuer, listId), issuer, size, now, ttlSeconds: STATUS_LIST_TTL_SECONDS },
     (await deps.ca()).signing,
   );
   await commit(db, [storeSignedList(db, listId, list.signedAt, { signedAt: now, signed })]);

@@ -3,7 +3,7 @@
 import { and, asc, desc, eq, getTableColumns, type SQL, sql } from "drizzle-orm";
 import type { Environment } from "../core/vocabulary.ts";
 import { aliasColumns, type Database, type Read, read, readAll, readOne, type Statement } from "../db/batch.ts";
-import { clockOffsetOf, type Timed } from "../db/clock.ts";
+import { selectClockOffset, type Timed } from "../db/clock.ts";
 import { compileInsert, compileOnce, type RowOf } from "../db/compiled.ts";
 import { deflateJson } from "../db/deflated.ts";
 import { splitIntoParts } from "../db/parts.ts";
@@ -11,7 +11,7 @@ import { platforms } from "../db/tables/accounts.ts";
 import { type AgentRow, agentMarkets, agents, aids, aidVersions, type MarketRow } from "../db/tables/agents.ts";
 import { type EscrowRow, escrows } from "../db/tables/money.ts";
 import { type PrincipalRow, principals } from "../db/tables/principals.ts";
-import type { StoredStatus } from "../principals/standing.ts";
+import type { StoredStatus } from "../principals/effective-status.ts";
 
 export type AgentWithPrincipal = { agent: AgentRow; principal: PrincipalRow };
 
@@ -56,7 +56,7 @@ export const findAgentRating = (db: Database, did: string): Read<AgentRatingRow 
 
 const timedAgentByDid = compileOnce((db) =>
   db
-    .select({ ...withPrincipal, clockOffsetMs: clockOffsetOf(agents) })
+    .select({ ...withPrincipal, clockOffsetMs: selectClockOffset(agents) })
     .from(agents)
     .innerJoin(principals, eq(principals.principalId, agents.principalId))
     .where(byDid),
@@ -67,10 +67,10 @@ export const findTimedAgent = (db: Database, did: string): Read<Timed<AgentWithP
   readOne(timedAgentByDid(db, { did }));
 
 /** The platform of an agent as an expression, for reads in the trip that finds the agent. */
-export const platformOf = (did: string): SQL<string> =>
+export const selectAgentPlatform = (did: string): SQL<string> =>
   sql<string>`(select platform_id from agents where did = ${did})`;
 
-export const environmentOf = (did: string | SQL<string>): SQL<Environment> =>
+export const selectAgentEnvironment = (did: string | SQL<string>): SQL<Environment> =>
   sql<Environment>`(select environment from agents where did = ${did})`;
 
 export const findEnvironment = (db: Database, did: string): Read<Environment | null> =>
@@ -138,7 +138,7 @@ const statusByDid = compileOnce((db) =>
       ratingInteractions: agents.ratingInteractions,
       ratingCounterparties: agents.ratingCounterparties,
       ratingHeaviest: agents.ratingHeaviest,
-      clockOffsetMs: clockOffsetOf(agents),
+      clockOffsetMs: selectClockOffset(agents),
     })
     .from(agents)
     .innerJoin(principals, eq(principals.principalId, agents.principalId))

@@ -4,7 +4,7 @@ import { encodeStoredHash, type Hash, hashDid, hashTerms } from "../chain/hashes
 import type { Due } from "../core/due.ts";
 import { type Database, type Read, readAll, readOne } from "../db/batch.ts";
 import type { WithProviderOffset } from "../db/clock.ts";
-import { providersOffsetOf } from "../db/clock.ts";
+import { selectProvidersOffset } from "../db/clock.ts";
 import { type IntentRow, paymentIntents } from "../db/tables/money.ts";
 import { BLOCK_CLOCK_SKEW_MS, LATE_FACILITATION_MS } from "./states.ts";
 
@@ -15,7 +15,7 @@ const bookedBlockColumn = sql<
 >`(select booked_block from followers f where f.network = payment_intents.network)`;
 export const paidIntentColumns = {
   ...getTableColumns(paymentIntents),
-  providerOffsetMs: providersOffsetOf(paymentIntents),
+  providerOffsetMs: selectProvidersOffset(paymentIntents),
   bookedBlock: bookedBlockColumn.as("booked_block"),
 };
 
@@ -96,6 +96,6 @@ export const selectFromIntent = (intentId: string | Placeholder) => ({
 });
 
 /** The consumers of intents and the principals that they left unpaid: a subquery of `did`, `environment`, `principal_id`. `intentIds`: JSON. */
-export const ratedConsumersIn = (intentIds: SQL<string>): SQL =>
+export const selectRatedConsumers = (intentIds: SQL<string>): SQL =>
   sql`(select consumer_did as did, environment, provider_principal_id as principal_id from payment_intents
     where intent_id in (select value from json_each(${intentIds})))`;

@@ -6,11 +6,11 @@ import { SIDE_COLUMNS } from "../db/account-ranges.ts";
 import type { Database, Read } from "../db/batch.ts";
 import { read } from "../db/batch.ts";
 import {
-  bareColumns,
   type FoundRows,
   fitsOrEndsScan,
   IS_SCAN_END,
   isBelow,
+  selectBareColumns,
   selectScan,
   toFoundRows,
 } from "../db/pages.ts";
@@ -26,7 +26,7 @@ export type ListedIntent = IntentRow & {
   readonly readThrough: number | null;
 };
 
-const intentColumns = bareColumns(paymentIntents);
+const intentColumns = selectBareColumns(paymentIntents);
 /** Only a sandbox clock can be moved. */
 const OFFSET = sql<number | null>`case when status = 'OPEN' and environment = 'sandbox' then
   (select p.clock_offset_ms from platforms p where p.platform_id = consumer_platform_id) else 0 end`;

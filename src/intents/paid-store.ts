@@ -2,7 +2,7 @@
 import { and, asc, eq, getTableColumns, lte, or, type Placeholder, type SQL, sql } from "drizzle-orm";
 import type { Due } from "../core/due.ts";
 import { type Database, type Read, readAll } from "../db/batch.ts";
-import { consumersOffsetOf, type Timed } from "../db/clock.ts";
+import { selectConsumersOffset, type Timed } from "../db/clock.ts";
 import { compileOnce } from "../db/compiled.ts";
 import { type IntentRow, paymentIntents } from "../db/tables/money.ts";
 import { type PaidIntent, paidIntentColumns, selectFromIntent } from "./find-store.ts";
@@ -45,7 +45,7 @@ export const findIntentsWithLostPayments = (
   const wanted = JSON.stringify(payments.map(({ txHash, logIndex }) => [txHash, logIndex]));
   return readAll(
     db
-      .select({ ...getTableColumns(paymentIntents), clockOffsetMs: consumersOffsetOf(paymentIntents) })
+      .select({ ...getTableColumns(paymentIntents), clockOffsetMs: selectConsumersOffset(paymentIntents) })
       .from(sql`json_each(${wanted}) k`)
       .crossJoin(paymentIntents)
       // Literal text, so that SQLite uses the partial index.
@@ -66,7 +66,7 @@ export const findPaidIntents = (
 ): Read<Timed<IntentRow>[]> =>
   readAll(
     db
-      .select({ ...getTableColumns(paymentIntents), clockOffsetMs: consumersOffsetOf(paymentIntents) })
+      .select({ ...getTableColumns(paymentIntents), clockOffsetMs: selectConsumersOffset(paymentIntents) })
       .from(paymentIntents)
       .where(
         and(
@@ -85,7 +85,7 @@ export const findPaidIntents = (
 export const findBoundIntents = (db: Database, network: string): Read<Timed<IntentRow>[]> =>
   readAll(
     db
-      .select({ ...getTableColumns(paymentIntents), clockOffsetMs: consumersOffsetOf(paymentIntents) })
+      .select({ ...getTableColumns(paymentIntents), clockOffsetMs: selectConsumersOffset(paymentIntents) })
       .from(sql`followers f`)
       .crossJoin(sql`json_each(f.bound) b`)
       .crossJoin(paymentIntents)
@@ -95,7 +95,7 @@ export const findBoundIntents = (db: Database, network: string): Read<Timed<Inte
 export const findIntentsByHash = (db: Database, hashes: readonly string[]): Read<Timed<IntentRow>[]> =>
   readAll(
     db
-      .select({ ...getTableColumns(paymentIntents), clockOffsetMs: consumersOffsetOf(paymentIntents) })
+      .select({ ...getTableColumns(paymentIntents), clockOffsetMs: selectConsumersOffset(paymentIntents) })
       .from(sql`json_each(${JSON.stringify([...new Set(hashes)])}) k`)
       .crossJoin(paymentIntents)
       .where(sql`${paymentIntents.intentHash} = k.value`),
@@ -125,7 +125,7 @@ export const findIntentsOfTerms = (
     cross join json_each((select json_group_array(intent_id) from (${payable}))) j`;
   return readAll(
     db
-      .select({ ...getTableColumns(paymentIntents), clockOffsetMs: consumersOffsetOf(paymentIntents) })
+      .select({ ...getTableColumns(paymentIntents), clockOffsetMs: selectConsumersOffset(paymentIntents) })
       .from(paymentIntents)
       .where(sql`${paymentIntents.intentId} in (${found})`),
   );
@@ -138,7 +138,7 @@ const selectOffset = (of: SQL): SQL => sql`case when ${of}.environment = 'sandbo
 export const findIntentsAwaitingLostPayment = (db: Database, network: string): Read<Timed<IntentRow>[]> =>
   readAll(
     db
-      .select({ ...getTableColumns(paymentIntents), clockOffsetMs: consumersOffsetOf(paymentIntents) })
+      .select({ ...getTableColumns(paymentIntents), clockOffsetMs: selectConsumersOffset(paymentIntents) })
       .from(paymentIntents)
       // Literal text, so that SQLite uses the partial index.
       .where(

@@ -62,12 +62,12 @@ type HeldIntent = Pick<IntentLifetime, "status" | "expiresAt"> & {
   readonly lostUntil: number | null;
 };
 /** The instant past which the network has to be read before the hold of an unpaid intent ends (PAY-11). */
-export const holdEndOf = ({ expiresAt, lostUntil }: Omit<HeldIntent, "status">): number =>
+export const computeHoldEnd = ({ expiresAt, lostUntil }: Omit<HeldIntent, "status">): number =>
   Math.max(expiresAt, lostUntil ?? 0);
 
 /** True if no payment in time can be missing: the network was read past the end without one (PAY-21). */
 export const hasHoldEnded = (intent: HeldIntent, readThrough: number | null): boolean =>
-  intent.status === "OPEN" && readThrough !== null && holdEndOf(intent) <= readThrough - BLOCK_CLOCK_SKEW_MS;
+  intent.status === "OPEN" && readThrough !== null && computeHoldEnd(intent) <= readThrough - BLOCK_CLOCK_SKEW_MS;
 
 /** True if a payment is older than the intent, which it then does not settle (PAY-15). */
 export const isOlderThan = (intent: Pick<IntentLifetime, "createdAt">, minedAt: number): boolean =>

@@ -6,7 +6,7 @@ import { type Move, move } from "../core/machine.ts";
 import type { IntentStatus } from "../core/vocabulary.ts";
 import { type Database, guard, mustChange, type Read, readAll, readOne, type Statement } from "../db/batch.ts";
 import type { Timed, TimedFor } from "../db/clock.ts";
-import { consumersOffsetFor, consumersOffsetOf } from "../db/clock.ts";
+import { selectConsumersOffset, selectConsumersOffsetForCaller } from "../db/clock.ts";
 import { compileInsert } from "../db/compiled.ts";
 import { type IntentRow, paymentIntents } from "../db/tables/money.ts";
 import { spendHolds } from "../db/tables/spending.ts";
@@ -22,7 +22,7 @@ export type WithConfirmBy<T> = T & { readonly confirmBy: number | null };
 export const findIntent = (db: Database, intentId: string | SQL<string>): Read<Timed<IntentRow> | null> =>
   readOne(
     db
-      .select({ ...getTableColumns(paymentIntents), clockOffsetMs: consumersOffsetOf(paymentIntents) })
+      .select({ ...getTableColumns(paymentIntents), clockOffsetMs: selectConsumersOffset(paymentIntents) })
       .from(paymentIntents)
       .where(eq(paymentIntents.intentId, intentId)),
   );
@@ -31,7 +31,7 @@ export const findIntent = (db: Database, intentId: string | SQL<string>): Read<T
 export const findIntents = (db: Database, intentIds: SQL<string>): Read<Timed<IntentRow>[]> =>
   readAll(
     db
-      .select({ ...getTableColumns(paymentIntents), clockOffsetMs: consumersOffsetOf(paymentIntents) })
+      .select({ ...getTableColumns(paymentIntents), clockOffsetMs: selectConsumersOffset(paymentIntents) })
       .from(paymentIntents)
       .where(sql`${paymentIntents.intentId} in (select value from json_each(${intentIds}))`),
   );
@@ -47,7 +47,7 @@ export const findIntentFor = (
     db
       .select({
         ...getTableColumns(paymentIntents),
-        clockOffsetMs: consumersOffsetFor(caller, paymentIntents),
+        clockOffsetMs: selectConsumersOffsetForCaller(caller, paymentIntents),
         confirmBy: confirmByColumn,
         readThrough: sql<number | null>`case when status = 'OPEN' and ${paymentIntents.expiresAt} <= ${now}
           then ${selectReadThrough(sql`${paymentIntents.network}`)} end`.as("read_through"),
@@ -284,7 +284,7 @@ export const endIntentsOfAgents = (db: Database, dids: readonly string[], wall: 
   });
 
 /** Ends an open offer now (PAY-23); the job records this end like any other. `rated`: true if the consumer is not to be rated for it. */
-export const cancelIntent = (
+export const markIntentCancelled = (
   db: Database,
   { intentId, expiresAt }: IntentRow,
   { now, rated }: { readonly now: number; readonly rated: boolean },

@@ -1,6 +1,6 @@
 // Store that measures the lag of the outbox and the webhooks.
 import { sql } from "drizzle-orm";
-import { instantOfId } from "../core/ids.ts";
+import { decodeIdInstant } from "../core/ids.ts";
 import { type Database, type Read, read } from "../db/batch.ts";
 
 /** `oldestAt`: when the first unprocessed event was written, by the clock of its change. */
@@ -22,6 +22,6 @@ export const findEventLag = (db: Database, now: number): Read<EventLag> =>
       .from(PROCESSED_TO),
     ([row]) => ({
       waiting: Math.max(0, row?.waiting ?? 0),
-      oldestAt: row?.oldest == null ? null : Math.min(instantOfId("evt", row.oldest) ?? now, now),
+      oldestAt: row?.oldest == null ? null : Math.min(decodeIdInstant("evt", row.oldest) ?? now, now),
     }),
   );

@@ -1,6 +1,6 @@
 // Delivers events whose notification was lost, each minute (EVT-4).
 import { BEFORE_FIRST_DUE } from "../core/due.ts";
-import { deliverSlice, findSlice, SLICE, type Subscriber } from "../journal/outbox.ts";
+import { deliverSlice, EVENT_SLICE, findOutboxSlice, type Subscriber } from "../journal/outbox.ts";
 import type { BulkJob } from "./job.ts";
 
 export const handOnJob = (subscribers: readonly Subscriber[]): BulkJob => ({
@@ -9,14 +9,14 @@ export const handOnJob = (subscribers: readonly Subscriber[]): BulkJob => ({
   here: true,
   slices: 5,
   find: async (deps) => {
-    const slice = await findSlice(deps);
+    const slice = await findOutboxSlice(deps);
     if (slice === null) return null;
     return {
       oldestDueAt: slice.oldestAt,
       run: async () => {
         const done = await deliverSlice(deps, subscribers, slice);
         // Events are delivered in order, so a failed one stops those after it.
-        return { done, failed: [], next: done === SLICE ? BEFORE_FIRST_DUE : null };
+        return { done, failed: [], next: done === EVENT_SLICE ? BEFORE_FIRST_DUE : null };
       },
     };
   },

@@ -1,7 +1,7 @@
 // Lists the latest run of each job, for operators (JOB-6, JOB-15).
 import type { OperatorCall } from "../call.ts";
-import { findClosure, lagSecondsOf } from "../chain/standing.ts";
-import { type Followed, findFollowedNetworks } from "../chain/standing-store.ts";
+import { computeLagSeconds, findClosure } from "../chain/availability.ts";
+import { type Followed, findFollowedNetworks } from "../chain/availability-store.ts";
 import { toIso, toIsoOrNull } from "../core/clock.ts";
 import { SECOND_MS } from "../core/limits.ts";
 import type { JobRow } from "../db/tables/journal.ts";
@@ -23,7 +23,7 @@ export async function getJobs({ db, deps, read }: OperatorCall): Promise<JobList
     events: {
       waiting: lag.waiting,
       oldest_waiting_at: toIsoOrNull(oldestAt),
-      lag_seconds: secondsSince(oldestAt, deps.clock.now()),
+      lag_seconds: computeSecondsSince(oldestAt, deps.clock.now()),
       oldest_undelivered_at: toIsoOrNull(rows.find(({ name }) => name === DELIVERY_JOB)?.oldestDueAt ?? null),
     },
   };
@@ -40,12 +40,12 @@ const findOldestWaiting = (rows: readonly JobRow[]): number[] =>
     .filter(({ name, finishedAt, failed }) => EVENT_JOBS.has(name) && (finishedAt === null || failed > 0))
     .flatMap(({ oldestDueAt }) => oldestDueAt ?? []);
 
-const secondsSince = (at: number | null, now: number): number =>
+const computeSecondsSince = (at: number | null, now: number): number =>
   at === null ? 0 : Math.max(0, Math.floor((now - at) / SECOND_MS));
 
 const toFollowedView = (followed: Followed, now: number): FollowedView => ({
   network: followed.network,
-  lag_seconds: lagSecondsOf(followed, now),
+  lag_seconds: computeLagSeconds(followed, now),
   head_block: followed.headBlock || null,
   booked_block: followed.bookedBlock,
   closed: findClosure(followed, now),
@@ -55,7 +55,7 @@ const toJobView = (row: JobRow): JobView => ({
   name: row.name,
   started_at: toIso(row.startedAt),
   finished_at: toIsoOrNull(row.finishedAt),
-  lag_seconds: lateSeconds(row),
+  lag_seconds: computeLateSeconds(row),
   found: row.found,
   done: row.done,
   failed: row.failed,
@@ -65,5 +65,5 @@ const toJobView = (row: JobRow): JobView => ({
 });
 
 /** How long the oldest found row had been due when the run began. */
-export const lateSeconds = ({ oldestDueAt, startedAt }: Pick<JobRow, "oldestDueAt" | "startedAt">): number =>
+export const computeLateSeconds = ({ oldestDueAt, startedAt }: Pick<JobRow, "oldestDueAt" | "startedAt">): number =>
   oldestDueAt === null ? 0 : Math.max(0, Math.floor((startedAt - oldestDueAt) / SECOND_MS));

@@ -1,6 +1,6 @@
 // Responses about jobs.
 import * as z from "zod";
-import { CLOSURES } from "../chain/standing.ts";
+import { CLOSURES } from "../chain/availability.ts";
 import { instant } from "../http/schemas.ts";
 
 const jobView = z

@@ -1,9 +1,9 @@
 // Route of the operator's view of the jobs (JOB-6).
-import { route } from "../http/route.ts";
+import { defineRoute } from "../http/route.ts";
 import { getJobs } from "./read.ts";
 
 export const jobRoutes = [
-  route({
+  defineRoute({
     method: "get",
     path: "/v1/operator/jobs",
     operationId: "listJobs",

@@ -39,7 +39,7 @@ export function beginLook(deps: Deps, names: readonly string[]): Look {
   return { looking, runs };
 }
 
-export const namesOf = (jobs: readonly Job[]): string[] => jobs.map(({ name }) => name);
+export const listJobNames = (jobs: readonly Job[]): string[] => jobs.map(({ name }) => name);
 
 /** `idle`: the jobs that found nothing. `failures`: the jobs that could not be started, by name. */
 export type Started = {
@@ -54,7 +54,7 @@ export type Started = {
 export async function startJobs(
   deps: Deps,
   jobs: readonly Job[],
-  { looking, runs }: Look = beginLook(deps, namesOf(jobs)),
+  { looking, runs }: Look = beginLook(deps, listJobNames(jobs)),
 ): Promise<Started> {
   const now = Date.now();
   const idle = new Set<string>();

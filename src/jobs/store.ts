@@ -36,13 +36,13 @@ export function putRun(db: Database, name: string, run: Run): Statement {
 }
 
 /** The earlier of the stored instant and another one. */
-const minWithStored = (at: number): SQL => sql`min(coalesce(${jobs.oldestDueAt}, ${at}), ${at})`;
+const selectEarlierDue = (at: number): SQL => sql`min(coalesce(${jobs.oldestDueAt}, ${at}), ${at})`;
 
 /** Notes the oldest due row that was found outside the job's own run. */
 export const recordOldestDue = (db: Database, name: string, at: number): Statement =>
   db
     .update(jobs)
-    .set({ oldestDueAt: minWithStored(at) })
+    .set({ oldestDueAt: selectEarlierDue(at) })
     .where(eq(jobs.name, name));
 
 export type Progress = {
@@ -68,7 +68,7 @@ export const recordProgress = (db: Database, name: string, progress: Progress): 
       found: sql`${jobs.found} + ${found}`,
       done: sql`${jobs.done} + ${done}`,
       failed: sql`${jobs.failed} + ${failed}`,
-      ...(oldestDueAt !== null && { oldestDueAt: minWithStored(oldestDueAt) }),
+      ...(oldestDueAt !== null && { oldestDueAt: selectEarlierDue(oldestDueAt) }),
       ...(lastError !== null && { lastError, lastErrorAt: at }),
     })
     .where(eq(jobs.name, name));

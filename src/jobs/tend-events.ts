@@ -5,13 +5,13 @@ import { HOUR_MS } from "../core/limits.ts";
 import { retryConflicts } from "../core/retry.ts";
 import { commit, readBatch, toWriteRead } from "../db/batch.ts";
 import {
-  findPrunable,
+  findPrunableEvents,
   findUnlisted,
   markEventsListed,
   pruneEvents,
   recordAge,
 } from "../journal/event-tending-store.ts";
-import { oldestListedAt } from "../journal/event-views.ts";
+import { computeOldestListed } from "../journal/event-views.ts";
 import { LAG_SEEN_IN } from "../journal/outbox.ts";
 import { findMark } from "../journal/outbox-store.ts";
 import type { BulkJob } from "./job.ts";
@@ -58,10 +58,10 @@ export const pruneEventsJob: BulkJob = {
   slices: 5,
   find: async ({ db, clock }) => {
     const now = clock.now();
-    const before = oldestListedAt(now);
+    const before = computeOldestListed(now);
     const { old } = await readBatch(db, {
       noted: toWriteRead(recordAge(db, now, now - HOUR_MS / 2)),
-      old: findPrunable(db, before, PRUNED),
+      old: findPrunableEvents(db, before, PRUNED),
     });
     if (old.length === 0) return null;
     return {

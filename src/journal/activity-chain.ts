@@ -2,7 +2,7 @@
 import type { Deps } from "../context.ts";
 import type { ActivityRow } from "../db/tables/journal.ts";
 import { findUnhashed, setHashes } from "./activity-store.ts";
-import { toEntryView } from "./activity-views.ts";
+import { toActivityEntryView } from "./activity-views.ts";
 import { beginChain, findChain, moveChain } from "./chain-store.ts";
 import { type Hashed, hashLog, type RunningLog } from "./running-log.ts";
 import { type Counted, countVolumes } from "./volume.ts";
@@ -11,7 +11,7 @@ import { type FoundVolume, findVolumes } from "./volume-store.ts";
 export const toActivityLog = (deps: Deps, platformId: string): RunningLog<ActivityRow, FoundVolume[]> => ({
   reached: (db) => findChain(db, platformId),
   unhashed: (db, limit) => findUnhashed(db, platformId, limit),
-  view: toEntryView,
+  view: toActivityEntryView,
   also: (db) => findVolumes(db, [platformId]),
   store: (db, { begins, from, to }, hashed, volumes = []) => [
     ...(begins ? [beginChain(db, platformId, deps.clock.now())] : []),
@@ -32,7 +32,7 @@ export const toActivityLog = (deps: Deps, platformId: string): RunningLog<Activi
 
 const countEntryBytes = (row: ActivityRow): Counted => {
   const { platformId, environment } = row;
-  const bytes = new TextEncoder().encode(JSON.stringify(toEntryView(row))).length;
+  const bytes = new TextEncoder().encode(JSON.stringify(toActivityEntryView(row))).length;
   return { platformId, environment, events: 0, deliveries: 0, bytes };
 };
 

@@ -5,7 +5,7 @@ import { encodeCursor, hashListing, type Page } from "../core/page.ts";
 import { readBatch } from "../db/batch.ts";
 import type { ActivityQuery } from "./activity-schema.ts";
 import { type ActivityFilter, readEntries, type ShownRow, toRange } from "./activity-store.ts";
-import { toEntryView } from "./activity-views.ts";
+import { toActivityEntryView } from "./activity-views.ts";
 import { type Slice, toSlice } from "./log-read.ts";
 import type { ActivityEntry } from "./responses.ts";
 
@@ -31,7 +31,7 @@ export async function getActivity(call: ManagementCall, query: ActivityQuery): P
     toSlice(await call.read(readEntries(db, range, page.limit)), page.limit),
   );
   const next_cursor = next === null ? null : encodeCursor(page.listing, { at: next, id: "" });
-  return { data: rows.map(toEntryView), next_cursor, has_more: next !== null };
+  return { data: rows.map(toActivityEntryView), next_cursor, has_more: next !== null };
 }
 
 /** A subject's id implies its type, so if any entry has another type, no entry fits both filters. */
@@ -57,6 +57,6 @@ export async function exportActivity(
   return readSlices(async (below: number | null) => {
     const found = await readBatch(db, readEntries(db, toRange(caller.platformId, filter, below), EXPORT_SLICE));
     const { rows, next } = checkSubjectType(filter, toSlice(found, EXPORT_SLICE));
-    return { rows: rows.map(toEntryView), next };
+    return { rows: rows.map(toActivityEntryView), next };
   });
 }

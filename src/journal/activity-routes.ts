@@ -1,9 +1,9 @@
 // Routes of the activity log (EVT-13 to EVT-15).
-import { type CsvColumn, csvAnswer, prefersCsv } from "../http/csv.ts";
-import { route } from "../http/route.ts";
+import { answerCsv, type CsvColumn, prefersCsv } from "../http/csv.ts";
+import { defineRoute } from "../http/route.ts";
 import { getHeads } from "./activity-heads.ts";
 import { exportActivity, getActivity } from "./activity-read.ts";
-import { activityQuery, headQuery, verifyQuery } from "./activity-schema.ts";
+import { activityHeadQuery, activityQuery, verifyQuery } from "./activity-schema.ts";
 import { verifyActivity } from "./activity-verify.ts";
 import type { ActivityEntry } from "./responses.ts";
 
@@ -21,7 +21,7 @@ const COLUMNS: readonly CsvColumn<ActivityEntry>[] = [
 ];
 
 export const activityRoutes = [
-  route({
+  defineRoute({
     method: "get",
     path: "/v1/platform/activity",
     operationId: "listActivity",
@@ -32,20 +32,20 @@ export const activityRoutes = [
     headers: ["accept"],
     handle: async (call, { query, headers }) =>
       prefersCsv(headers["accept"])
-        ? csvAnswer("activity", COLUMNS, await exportActivity(call, query))
+        ? answerCsv("activity", COLUMNS, await exportActivity(call, query))
         : getActivity(call, query),
   }),
-  route({
+  defineRoute({
     method: "get",
     path: "/v1/platform/activity/heads",
     operationId: "listActivityHeads",
     surfaces: ["management"],
-    query: headQuery,
+    query: activityHeadQuery,
     status: 200,
     errors: [],
     handle: (call, { query }) => getHeads(call, query),
   }),
-  route({
+  defineRoute({
     method: "get",
     path: "/v1/platform/activity/verify",
     operationId: "verifyActivity",

@@ -19,8 +19,8 @@ export const activityQuery = z.strictObject({
   occurred_before: instantInput.optional(),
 });
 export type ActivityQuery = z.infer<typeof activityQuery>;
-export const headQuery = z.strictObject(pageQuery);
-export type HeadQuery = z.infer<typeof headQuery>;
+export const activityHeadQuery = z.strictObject(pageQuery);
+export type HeadQuery = z.infer<typeof activityHeadQuery>;
 
 const entryId = z.string().min(1).max(100);
 export const verifyQuery = z.strictObject({ from: entryId.optional(), to: entryId.optional() });

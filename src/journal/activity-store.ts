@@ -5,7 +5,7 @@ import { HOUR_MS } from "../core/limits.ts";
 import type { ActivityAction, Actor, ActorType, Environment } from "../core/vocabulary.ts";
 import { type Database, type Read, read, readAll, type Statement } from "../db/batch.ts";
 import { compileWrite } from "../db/compiled.ts";
-import { bareColumns } from "../db/pages.ts";
+import { selectBareColumns } from "../db/pages.ts";
 import { splitIntoParts } from "../db/parts.ts";
 import { type ActivityRow, activityEntries } from "../db/tables/journal.ts";
 import { findLogRows, type Range, readLogPage } from "./log-store.ts";
@@ -16,7 +16,7 @@ const compiledEntryInsert = compileWrite((db) => {
   const { placeholder } = sql;
   return db.insert(activityEntries).values({
     platformId: placeholder("platformId"),
-    seq: sql`${lastEntry(placeholder("platformId"))} + 1`,
+    seq: sql`${selectLastEntry(placeholder("platformId"))} + 1`,
     environment: placeholder("environment"),
     occurredAt: placeholder("occurredAt"),
     action: placeholder("action"),
@@ -30,13 +30,13 @@ const compiledEntryInsert = compileWrite((db) => {
 
 export const insertEntry = (db: Database, row: Entry): Statement => compiledEntryInsert(db, row);
 
-export const lastEntry = (platformId: string | Placeholder): SQL =>
+export const selectLastEntry = (platformId: string | Placeholder): SQL =>
   sql`(select coalesce(max(seq), 0) from activity_entries where platform_id = ${platformId})`;
 
 /** How many entries a platform has: the number of the last one, because the numbers have no gap. */
 export const countEntries = (db: Database, platformId: string): Read<number> =>
   read(
-    db.select({ count: sql<number>`${lastEntry(platformId)}`.as("count") }).from(sql`(select 1)`),
+    db.select({ count: sql<number>`${selectLastEntry(platformId)}`.as("count") }).from(sql`(select 1)`),
     ([row]) => row?.count ?? 0,
   );
 
@@ -58,7 +58,7 @@ export const insertEntries = (
   }
   return splitIntoParts(each.map((row) => [row.environment, row.subjectId, row.changes])).map(({ rows, before }) =>
     db.insert(activityEntries).select(
-      sql`select ${platformId}, key + 1 + ${noted ? sql`${noted} + ${before}` : lastEntry(platformId)}, value ->> 0, ${at},
+      sql`select ${platformId}, key + 1 + ${noted ? sql`${noted} + ${before}` : selectLastEntry(platformId)}, value ->> 0, ${at},
           ${action}, ${actor.type}, ${actor.id}, ${subjectType}, value ->> 1, value -> 2, null from ${rows}`,
     ),
   );
@@ -96,7 +96,7 @@ export type ActivityFilter = {
   readonly before?: number | undefined;
 };
 
-const { hash: _hash, ...shown } = bareColumns(activityEntries);
+const { hash: _hash, ...shown } = selectBareColumns(activityEntries);
 /** An entry without its hash, which no view shows. */
 export type ShownRow = Omit<ActivityRow, "hash">;
 
@@ -131,8 +131,8 @@ export function toRange(platformId: string | SQL<string>, filter: ActivityFilter
       sql`platform_id = ${platformId}`,
       ...conditions.filter(({ name }) => name === index?.name).map(({ condition }) => condition),
     ],
-    below: before === undefined ? last : sql`min(${last}, ${upperBoundAt(platformId, before)})`,
-    above: after === undefined ? undefined : lowerBoundAt(platformId, after),
+    below: before === undefined ? last : sql`min(${last}, ${selectUpperBound(platformId, before)})`,
+    above: after === undefined ? undefined : selectLowerBound(platformId, after),
     rest: [
       ...conditions.filter(({ name }) => name !== index?.name).map(({ condition }) => condition),
       ...(after === undefined ? [] : [sql`occurred_at > ${after}`]),
@@ -156,11 +156,11 @@ const COLUMNS = {
  */
 const SLACK_MS = HOUR_MS;
 
-const upperBoundAt = (platformId: string | SQL<string>, before: number): SQL =>
+const selectUpperBound = (platformId: string | SQL<string>, before: number): SQL =>
   sql`coalesce((select seq + 1 from activity_heads where platform_id = ${platformId}
     and signed_at >= ${before + SLACK_MS} order by signed_at limit 1), ${Number.MAX_SAFE_INTEGER})`;
 
-const lowerBoundAt = (platformId: string | SQL<string>, after: number): SQL =>
+const selectLowerBound = (platformId: string | SQL<string>, after: number): SQL =>
   sql`coalesce((select seq from activity_heads where platform_id = ${platformId} and signed_at <= ${after - SLACK_MS}
     - (select clock_offset_ms from platforms where platform_id = ${platformId}) order by signed_at desc limit 1), 0)`;
 

@@ -2,16 +2,16 @@
 // removed, inserted or moved, and of entries that were cut from the end.
 import type { ManagementCall } from "../call.ts";
 import type { Deps } from "../context.ts";
-import { type FieldError, fieldError, validationError } from "../core/errors.ts";
+import { type FieldError, toFieldError, toValidationError } from "../core/errors.ts";
 import { readBatch } from "../db/batch.ts";
 import type { ActivityRow, HeadRow } from "../db/tables/journal.ts";
 import { verifyActivityHead } from "../protocol/activity-head.ts";
-import { FIRST_HASH, nextHash } from "../protocol/running-hash.ts";
+import { computeNextHash, FIRST_HASH } from "../protocol/running-hash.ts";
 import { hashNewEntries } from "./activity-chain.ts";
 import { parseActivitySeq } from "./activity-id.ts";
 import type { Break, VerifyQuery } from "./activity-schema.ts";
 import { findHashed } from "./activity-store.ts";
-import { entryIdOf, toEntryView } from "./activity-views.ts";
+import { toActivityEntryView, toEntryId } from "./activity-views.ts";
 import { findHeadsFrom, listHeads } from "./chain-store.ts";
 import type { ActivityVerification } from "./responses.ts";
 import type { Hashed } from "./running-log.ts";
@@ -24,7 +24,7 @@ export async function verifyActivity(call: ManagementCall, query: VerifyQuery): 
   const range = parseRange(platformId, query);
   const hashed = await hashNewEntries(call.deps, platformId);
   const log = await readLog(call.deps, platformId, range, hashed);
-  if (range.from > log.end && range.from > 1) throw validationError([toUnknownEntryFault("from")]);
+  if (range.from > log.end && range.from > 1) throw toValidationError([toUnknownEntryFault("from")]);
   const judged = await verifyRange(log, range.from, Math.min(range.to, log.end));
   // A later call verifies the entries that are not hashed yet.
   return judged.valid && hashed.more && range.to > log.end ? { ...judged, has_more: true } : judged;
@@ -40,13 +40,13 @@ function parseRange(platformId: string, query: VerifyQuery): Numbers {
     ...(from === null ? [toUnknownEntryFault("from")] : []),
     ...(to === null ? [toUnknownEntryFault("to")] : []),
   ];
-  if (from === null || to === null) throw validationError(faults);
-  if (to < from) throw validationError([fieldError("to", "invalid_value", "Must not be an entry before `from`.")]);
+  if (from === null || to === null) throw toValidationError(faults);
+  if (to < from) throw toValidationError([toFieldError("to", "invalid_value", "Must not be an entry before `from`.")]);
   return { from, to };
 }
 
 const toUnknownEntryFault = (field: string): FieldError =>
-  fieldError(field, "not_found", "Must be the id of an entry of this platform's activity log.");
+  toFieldError(field, "not_found", "Must be the id of an entry of this platform's activity log.");
 
 type Log = {
   /** The entry before the range; undefined if there is none. */
@@ -97,23 +97,23 @@ async function verifyRange(log: Log, from: number, to: number): Promise<Activity
   const broken = (seq: number, id: string | null, reason: Break) =>
     toVerification(right, { valid: false, has_more: false, broken_at: id, broken_seq: seq, reason });
   const whole = from === 1 || typeof before?.hash === "string";
-  if (!whole) return broken(from - 1, before ? entryIdOf(before) : null, before ? "hash_mismatch" : "sequence_broken");
+  if (!whole) return broken(from - 1, before ? toEntryId(before) : null, before ? "hash_mismatch" : "sequence_broken");
   let hash = before?.hash ?? FIRST_HASH;
   for (const row of rows) {
     const seq = from + right.length;
-    if (row.seq !== seq && seq <= to) return broken(seq, entryIdOf(row), "sequence_broken");
+    if (row.seq !== seq && seq <= to) return broken(seq, toEntryId(row), "sequence_broken");
     // Entries that are not hashed yet wait for the next call.
     if (seq > to) break;
-    hash = await nextHash(hash, toEntryView(row)).catch(() => "");
-    if (hash !== row.hash) return broken(seq, entryIdOf(row), "hash_mismatch");
-    if (heads.has(seq) && heads.get(seq) !== hash) return broken(seq, entryIdOf(row), "head_mismatch");
-    if (seq === chain.seq && chain.hash !== hash) return broken(seq, entryIdOf(row), "hash_mismatch");
+    hash = await computeNextHash(hash, toActivityEntryView(row)).catch(() => "");
+    if (hash !== row.hash) return broken(seq, toEntryId(row), "hash_mismatch");
+    if (heads.has(seq) && heads.get(seq) !== hash) return broken(seq, toEntryId(row), "head_mismatch");
+    if (seq === chain.seq && chain.hash !== hash) return broken(seq, toEntryId(row), "hash_mismatch");
     right.push(row);
   }
   const last = from + right.length - 1;
   const more = last < to;
   if (more && rows.length < VERIFIED_AT_ONCE) {
-    return broken(last + 1, right.length > 0 ? entryIdOf(right.at(-1) as ActivityRow) : null, "sequence_broken");
+    return broken(last + 1, right.length > 0 ? toEntryId(right.at(-1) as ActivityRow) : null, "sequence_broken");
   }
   return toVerification(right, { valid: true, has_more: more });
 }
@@ -126,7 +126,7 @@ const toVerification = (
   return {
     ...found,
     checked: right.length,
-    first_id: first ? entryIdOf(first) : null,
-    last_id: last ? entryIdOf(last) : null,
+    first_id: first ? toEntryId(first) : null,
+    last_id: last ? toEntryId(last) : null,
   };
 };

@@ -5,11 +5,11 @@ import { toActivityId } from "./activity-id.ts";
 import type { ShownRow } from "./activity-store.ts";
 import type { ActivityEntry } from "./responses.ts";
 
-export const entryIdOf = ({ platformId, seq, occurredAt }: ShownRow): string =>
+export const toEntryId = ({ platformId, seq, occurredAt }: ShownRow): string =>
   toActivityId(platformId, seq, occurredAt);
 
-export const toEntryView = (row: ShownRow): ActivityEntry => ({
-  id: entryIdOf(row),
+export const toActivityEntryView = (row: ShownRow): ActivityEntry => ({
+  id: toEntryId(row),
   seq: row.seq,
   occurred_at: toIso(row.occurredAt),
   action: row.action as ActivityAction,

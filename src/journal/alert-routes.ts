@@ -1,10 +1,10 @@
 // Routes of the operator's alerts (JOB-10).
-import { route } from "../http/route.ts";
+import { defineRoute } from "../http/route.ts";
 import { acknowledgeAlert, getAlerts, precheckAlert } from "./alert-read.ts";
 import { alertParams, alertQuery } from "./alert-schema.ts";
 
 export const alertRoutes = [
-  route({
+  defineRoute({
     method: "get",
     path: "/v1/operator/alerts",
     operationId: "listAlerts",
@@ -14,7 +14,7 @@ export const alertRoutes = [
     errors: [],
     handle: (call, { query }) => getAlerts(call, query),
   }),
-  route({
+  defineRoute({
     method: "post",
     path: "/v1/operator/alerts/{alert_id}/acknowledge",
     operationId: "acknowledgeAlert",

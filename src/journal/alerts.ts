@@ -1,5 +1,5 @@
 // Raises alerts (JOB-9, JOB-10), in the batch of the finding or alone.
-import { newId } from "../core/ids.ts";
+import { createId } from "../core/ids.ts";
 import type { AlertKind } from "../core/vocabulary.ts";
 import type { Condition, Database, Statement } from "../db/batch.ts";
 import { putAlert, putAlerts } from "./alert-store.ts";
@@ -9,7 +9,7 @@ export type Alert = { readonly kind: AlertKind; readonly subject: string; readon
 
 /** `now`: real time, whatever a sandbox clock says. `condition`: must hold at the alert's place in the batch. */
 export const raiseAlert = (db: Database, alert: Alert, now: number = Date.now(), condition?: Condition): Statement =>
-  putAlert(db, { ...alert, alertId: newId("alt", now), raisedAt: now, lastSeenAt: now }, condition);
+  putAlert(db, { ...alert, alertId: createId("alt", now), raisedAt: now, lastSeenAt: now }, condition);
 
 /** Raises many alerts at once. `tags`: the values of each that `condition` reads, as `value ->> 6` and so on. */
 export const raiseAlerts = (
@@ -20,6 +20,6 @@ export const raiseAlerts = (
 ): Statement =>
   putAlerts(
     db,
-    raised.map((alert) => ({ ...alert, alertId: newId("alt", now), raisedAt: now, lastSeenAt: now })),
+    raised.map((alert) => ({ ...alert, alertId: createId("alt", now), raisedAt: now, lastSeenAt: now })),
     condition,
   );

@@ -22,21 +22,21 @@ type Change = Pick<typeof directoryChanges.$inferInsert, "environment" | "did">;
 const NOW = sql`cast(unixepoch('subsec') * 1000 as integer)`;
 
 /** D1 runs one batch at a time, so the numbers follow the order of the commits. Pruning never resets them. */
-export const lastChangeNumber = (environment: Environment | Placeholder): SQL =>
+export const selectLastChangeNumber = (environment: Environment | Placeholder): SQL =>
   sql`coalesce((select max(seq) from directory_changes where environment = ${environment}),
     (select pruned_to from directory_feeds where environment = ${environment}), 0)`;
 
-export const lastChangeInstant = (environment: Environment | Placeholder): SQL =>
+export const selectLastChangeInstant = (environment: Environment | Placeholder): SQL =>
   sql`coalesce((select occurred_at from directory_changes where environment = ${environment} order by seq desc limit 1), 0)`;
 
 const compiledChangeInsert = compileWrite((db) => {
   const environment = sql.placeholder("environment");
   return db.insert(directoryChanges).values({
     environment,
-    seq: sql`${lastChangeNumber(environment)} + 1`,
+    seq: sql`${selectLastChangeNumber(environment)} + 1`,
     did: sql.placeholder("did"),
     changeType: sql.placeholder("changeType"),
-    occurredAt: sql`max(${NOW}, ${lastChangeInstant(environment)} + 1)`,
+    occurredAt: sql`max(${NOW}, ${selectLastChangeInstant(environment)} + 1)`,
   });
 });
 
@@ -58,8 +58,8 @@ const insertChanges = (db: Database, each: readonly Change[], changeType: Change
     if (dids.length === 1)
       return [{ environment, dids, insert: insertChange(db, { environment, did: only }, changeType) }];
     const { seq, at } = noted?.[environment] ?? {
-      seq: lastChangeNumber(environment),
-      at: lastChangeInstant(environment),
+      seq: selectLastChangeNumber(environment),
+      at: selectLastChangeInstant(environment),
     };
     const parts = splitIntoParts(dids.map((did) => [did]));
     return parts.map(({ rows, before }, n) => ({
@@ -103,7 +103,7 @@ export const putEntry = (db: Database, { environment, did }: Change, markets: re
   db
     .insert(directoryEntries)
     .select(
-      sql`${ENTRY_COLUMNS}, ${JSON.stringify(markets)}, agent_rating, ${lastChangeInstant(environment)}, 1, '[]' from agents where did = ${did}`,
+      sql`${ENTRY_COLUMNS}, ${JSON.stringify(markets)}, agent_rating, ${selectLastChangeInstant(environment)}, 1, '[]' from agents where did = ${did}`,
     )
     .onConflictDoUpdate({
       target: directoryEntries.did,
@@ -132,7 +132,7 @@ const compiledEntryDating = compileGiven<Change & { readonly agentRating?: numbe
   (db, { environment, did, ...rating }) =>
     db
       .update(directoryEntries)
-      .set({ ...rating, updatedAt: lastChangeInstant(environment) })
+      .set({ ...rating, updatedAt: selectLastChangeInstant(environment) })
       .where(eq(directoryEntries.did, did)),
 );
 
@@ -147,7 +147,7 @@ function moveEntries(db: Database, { environment, dids }: Part, status: AgentSta
     return [
       db
         .update(directoryEntries)
-        .set({ ...toStatusColumns(status), updatedAt: lastChangeInstant(environment) })
+        .set({ ...toStatusColumns(status), updatedAt: selectLastChangeInstant(environment) })
         .where(and(eq(directoryEntries.did, did), inEnvironment)),
     ];
   return splitIntoParts(dids.map((one) => [one])).map(({ rows, before }) =>
@@ -155,7 +155,7 @@ function moveEntries(db: Database, { environment, dids }: Part, status: AgentSta
       .update(directoryEntries)
       .set({
         ...toStatusColumns(status),
-        updatedAt: sql`${lastChangeInstant(environment)} + cast(${before - dids.length + 1} as integer) + part.key`,
+        updatedAt: sql`${selectLastChangeInstant(environment)} + cast(${before - dids.length + 1} as integer) + part.key`,
       })
       .from(sql`${rows} part`)
       .where(and(sql`${directoryEntries.did} = part.value ->> 0`, inEnvironment)),

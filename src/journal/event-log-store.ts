@@ -1,20 +1,20 @@
 // Store of the list of a platform's events (EVT-17, EVT-18), newest first by number. A page also scans a bounded
 // number of events, of all tenants, that no job has listed yet.
 import { and, type SQL, sql } from "drizzle-orm";
-import { firstId } from "../core/ids.ts";
+import { computeFirstId } from "../core/ids.ts";
 import { type Database, type Read, read, readOne } from "../db/batch.ts";
 import {
-  bareColumns,
   type FoundRows,
   fitsOrEndsScan,
   IS_SCAN_END,
+  selectBareColumns,
   selectPage,
   selectScan,
   toFoundRows,
 } from "../db/pages.ts";
 import { type EventRow, events } from "../db/tables/journal.ts";
 import type { Tenant } from "../db/tenant.ts";
-import { LISTED_TO, lastNumberBefore } from "./event-tending-store.ts";
+import { LISTED_TO, selectLastNumberBefore } from "./event-tending-store.ts";
 
 export type EventFilter = {
   readonly type?: string | undefined;
@@ -31,52 +31,55 @@ const UNLISTED_SCANNED = 1_000;
 /** Events of nearly the same instant may have ids and numbers in different orders, so this many are compared. */
 const NEIGHBOURS = 20;
 
-const whereTenant = ({ platformId, environment }: Tenant): SQL =>
+const isEventOfTenant = ({ platformId, environment }: Tenant): SQL =>
   sql`platform_id = ${platformId} and environment = ${environment}`;
 
-const unlistedEvents = (tenant: Tenant): SQL =>
-  sql`events not indexed where seq > ${LISTED_TO} and seq <= ${LISTED_TO} + ${UNLISTED_SCANNED} and ${whereTenant(tenant)}`;
+const selectUnlistedEvents = (tenant: Tenant): SQL =>
+  sql`events not indexed where seq > ${LISTED_TO} and seq <= ${LISTED_TO} + ${UNLISTED_SCANNED} and ${isEventOfTenant(tenant)}`;
 
 /** The number of an event of the tenant, as an expression; null if there is none. */
-const numberOf = (tenant: Tenant, id: string): SQL =>
-  sql`coalesce((select seq from events indexed by events_by_id where listed = 1 and ${whereTenant(tenant)} and id = ${id}),
-    (select seq from ${unlistedEvents(tenant)} and id = ${id}))`;
+const selectEventNumber = (tenant: Tenant, id: string): SQL =>
+  sql`coalesce((select seq from events indexed by events_by_id where listed = 1 and ${isEventOfTenant(tenant)} and id = ${id}),
+    (select seq from ${selectUnlistedEvents(tenant)} and id = ${id}))`;
 
 /** The number of an event; null if it is older than the first event that is shown. */
 export const findEventNumber = (db: Database, tenant: Tenant, id: string, first: number): Read<number | null> =>
   read(
     db
       .select({ seq: sql<number>`seq` })
-      .from(sql`(select ${numberOf(tenant, id)} as seq)`)
-      .where(sql`seq > ${lastNumberBefore(first)}`),
+      .from(sql`(select ${selectEventNumber(tenant, id)} as seq)`)
+      .where(sql`seq > ${selectLastNumberBefore(first)}`),
     ([row]) => row?.seq ?? null,
   );
 
 /** The number after which events are later than the instant, except for neighbours, which the caller compares. */
-const numberBefore = (tenant: Tenant, instant: number): SQL =>
-  sql`coalesce((select min(seq) - 1 from (select seq from events indexed by events_by_id where listed = 1 and ${whereTenant(tenant)}
-    and id >= ${firstId("evt", instant + 1)} order by id limit ${NEIGHBOURS})), ${LISTED_TO})`;
+const selectNumberBefore = (tenant: Tenant, instant: number): SQL =>
+  sql`coalesce((select min(seq) - 1 from (select seq from events indexed by events_by_id where listed = 1 and ${isEventOfTenant(tenant)}
+    and id >= ${computeFirstId("evt", instant + 1)} order by id limit ${NEIGHBOURS})), ${LISTED_TO})`;
 
 /** The number after which events are later than the instant, except for some neighbours. Never before the first event that is shown. */
 export const findEventNumberAt = (db: Database, tenant: Tenant, instant: number, first: number): Read<number | null> =>
   read(
     db
       .select({ seq: sql<number>`seq` })
-      .from(sql`(select max(${numberBefore(tenant, instant)}, ${lastNumberBefore(first)}) as seq)`),
+      .from(sql`(select max(${selectNumberBefore(tenant, instant)}, ${selectLastNumberBefore(first)}) as seq)`),
     ([row]) => row?.seq ?? null,
   );
 
-const shownColumns = bareColumns(events);
+const shownColumns = selectBareColumns(events);
 
 /** Ranges of a tenant's events: all of them, or those about a subject, one for each place where an event may name it. */
 const toRanges = (tenant: Tenant, subject: string | undefined): SQL[] =>
   subject === undefined
-    ? [sql`events indexed by events_by_tenant where listed = 1 and ${whereTenant(tenant)}`, unlistedEvents(tenant)]
+    ? [
+        sql`events indexed by events_by_tenant where listed = 1 and ${isEventOfTenant(tenant)}`,
+        selectUnlistedEvents(tenant),
+      ]
     : [
-        sql`events indexed by events_by_agent where listed = 1 and agent_did = ${subject} and ${whereTenant(tenant)}`,
-        sql`events indexed by events_by_other where listed = 1 and other_did = ${subject} and ${whereTenant(tenant)}`,
-        sql`events indexed by events_by_subject where listed = 1 and subject = ${subject} and ${whereTenant(tenant)}`,
-        sql`${unlistedEvents(tenant)} and ${subject} in (agent_did, other_did, subject)`,
+        sql`events indexed by events_by_agent where listed = 1 and agent_did = ${subject} and ${isEventOfTenant(tenant)}`,
+        sql`events indexed by events_by_other where listed = 1 and other_did = ${subject} and ${isEventOfTenant(tenant)}`,
+        sql`events indexed by events_by_subject where listed = 1 and subject = ${subject} and ${isEventOfTenant(tenant)}`,
+        sql`${selectUnlistedEvents(tenant)} and ${subject} in (agent_did, other_did, subject)`,
       ];
 
 /** `first`: the instant of real time from which events are shown. `after`: the id of the previous page's last event. */
@@ -86,11 +89,11 @@ export function listEvents(
   { type, subject, since }: EventFilter,
   { limit, after, first }: { readonly limit: number; readonly after: string | null; readonly first: number },
 ): Read<FoundRows<EventRow>> {
-  const from = since && ("id" in since ? numberOf(tenant, since.id) : numberBefore(tenant, since.at));
+  const from = since && ("id" in since ? selectEventNumber(tenant, since.id) : selectNumberBefore(tenant, since.at));
   const place = and(
-    sql`seq > ${lastNumberBefore(first)}`,
+    sql`seq > ${selectLastNumberBefore(first)}`,
     from && sql`seq > ${from}`,
-    after === null ? undefined : sql`seq < ${numberOf(tenant, after)}`,
+    after === null ? undefined : sql`seq < ${selectEventNumber(tenant, after)}`,
   );
   const ranges = {
     columns: shownColumns,
@@ -117,5 +120,5 @@ export const findEvent = (db: Database, tenant: Tenant, id: string, first: numbe
     db
       .select(shownColumns)
       .from(sql`events`)
-      .where(sql`seq = ${numberOf(tenant, id)} and seq > ${lastNumberBefore(first)}`),
+      .where(sql`seq = ${selectEventNumber(tenant, id)} and seq > ${selectLastNumberBefore(first)}`),
   );

@@ -1,10 +1,10 @@
 // Reads a platform's events (EVT-18).
 import { type ManagementCall, type Precheck, precheckExists, readPage } from "../call.ts";
-import { fieldError, ServiceError, validationError } from "../core/errors.ts";
+import { ServiceError, toFieldError, toValidationError } from "../core/errors.ts";
 import { hashListing, type Page, toPage } from "../core/page.ts";
 import { type EventFilter, findEvent, findEventNumber, listEvents } from "./event-log-store.ts";
 import type { EventQuery } from "./event-schema.ts";
-import { mayBeOlder, oldestListedAt, toEventView } from "./event-views.ts";
+import { computeOldestListed, mayBeOlder, toEventView } from "./event-views.ts";
 import type { EventView } from "./responses.ts";
 
 export async function getEvents(call: ManagementCall, query: EventQuery): Promise<Page<EventView>> {
@@ -13,7 +13,7 @@ export async function getEvents(call: ManagementCall, query: EventQuery): Promis
   const filter: EventFilter = { type, subject, since };
   const page = await readPage(call, query, hashListing("events", [environment], filter));
   // Retention counts in real time, whatever a sandbox clock says.
-  const first = oldestListedAt(deps.clock.now());
+  const first = computeOldestListed(deps.clock.now());
   const after = page.after?.id ?? null;
   const place = after ?? (since && "id" in since ? since.id : null);
   const { found, at } = await call.read({
@@ -23,13 +23,13 @@ export async function getEvents(call: ManagementCall, query: EventQuery): Promis
   if (place !== null && at === null) {
     if (after !== null || mayBeOlder(place, first, call.now - deps.clock.now()))
       throw new ServiceError("cursor_expired");
-    throw validationError([fieldError("since", "not_found")]);
+    throw toValidationError([toFieldError("since", "not_found")]);
   }
   return toPage(found.rows, page, ({ id }) => ({ at: 0, id }), toEventView, found.end);
 }
 
 const findShownEvent = ({ db, tenant, deps }: ManagementCall, id: string) =>
-  findEvent(db, tenant, id, oldestListedAt(deps.clock.now()));
+  findEvent(db, tenant, id, computeOldestListed(deps.clock.now()));
 
 /** Answers 404 for an event of another platform or environment before any fault of the query. */
 export const precheckEvent = (call: ManagementCall, id: string): Precheck => precheckExists(findShownEvent(call, id));

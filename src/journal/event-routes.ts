@@ -1,10 +1,10 @@
 // Routes of a platform's events (EVT-18).
-import { route } from "../http/route.ts";
+import { defineRoute } from "../http/route.ts";
 import { getEvent, getEvents, precheckEvent } from "./event-read.ts";
 import { eventParams, eventQuery } from "./event-schema.ts";
 
 export const eventRoutes = [
-  route({
+  defineRoute({
     method: "get",
     path: "/v1/events",
     operationId: "listEvents",
@@ -14,7 +14,7 @@ export const eventRoutes = [
     errors: ["cursor_expired"],
     handle: (call, { query }) => getEvents(call, query),
   }),
-  route({
+  defineRoute({
     method: "get",
     path: "/v1/events/{event_id}",
     operationId: "getEvent",

@@ -1,10 +1,12 @@
 // Wire schemas of events (EVT-1).
 import * as z from "zod";
-import { instantOfId } from "../core/ids.ts";
-import { pageQuery, placeOrInstant } from "../http/schemas.ts";
+import { decodeIdInstant } from "../core/ids.ts";
+import { buildStartSchema, pageQuery } from "../http/schemas.ts";
 import { EVENT_TYPES } from "./events.ts";
 
-const since = placeOrInstant("the id of an event", (text) => (instantOfId("evt", text) === null ? null : { id: text }));
+const since = buildStartSchema("the id of an event", (text) =>
+  decodeIdInstant("evt", text) === null ? null : { id: text },
+);
 
 export const eventType = z.enum(EVENT_TYPES).register(z.globalRegistry, { id: "EventType" });
 

@@ -22,7 +22,7 @@ type EventFacts = {
 };
 
 /** The id of the resource that the event is about; null if that is one of its agents. */
-export function subjectOf({ type, object, agentDid, otherDid = null }: EventFacts): string | null {
+export function findEventSubject({ type, object, agentDid, otherDid = null }: EventFacts): string | null {
   const [noun = ""] = type.split(".");
   const own = object[OWN_ID[noun] ?? ""];
   return typeof own !== "string" || own === agentDid || own === otherDid ? null : own;

@@ -2,11 +2,11 @@
 import { asc, desc, lte, type SQL, sql } from "drizzle-orm";
 import { type Database, type Read, read, type Statement } from "../db/batch.ts";
 import { eventMarks, events } from "../db/tables/journal.ts";
-import { markOf, moveMark } from "./outbox-store.ts";
+import { moveMark, selectMark } from "./outbox-store.ts";
 import { deleteEvents, markListed } from "./store.ts";
 
 /** The number of the last event that is listed, as an expression. */
-export const LISTED_TO = markOf("listed");
+export const LISTED_TO = selectMark("listed");
 
 export type Unlisted = { readonly seq: number; readonly occurredAt: number };
 
@@ -37,19 +37,19 @@ export const recordAge = (db: Database, now: number, since: number): Statement =
   );
 
 /** The number up to which events are older than the instant, as an expression. */
-export const lastNumberBefore = (instant: number): SQL =>
+export const selectLastNumberBefore = (instant: number): SQL =>
   sql`coalesce((select m.seq from event_marks m where m.at <= ${instant} order by m.at desc limit 1), 0)`;
 
 /**
  * Finds the numbers of events that are no longer shown, oldest first. The newest event always stays, because SQLite numbers the next one after it.
  */
-export const findPrunable = (db: Database, before: number, limit: number): Read<number[]> =>
+export const findPrunableEvents = (db: Database, before: number, limit: number): Read<number[]> =>
   read(
     db
       .select({ seq: events.seq })
       .from(events)
       .where(
-        sql`${events.seq} <= min(${lastNumberBefore(before)}, ${LISTED_TO}, ${markOf("all")}, ${markOf("webhooks")},
+        sql`${events.seq} <= min(${selectLastNumberBefore(before)}, ${LISTED_TO}, ${selectMark("all")}, ${selectMark("webhooks")},
           (select max(seq) from events) - 1)`,
       )
       .orderBy(asc(events.seq))

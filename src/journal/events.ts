@@ -1,11 +1,11 @@
 // The catalogue of events (EVT-1 to EVT-3). An event is written in the batch of the change that it reports, and delivered after the
 // commit (outbox.ts).
-import { newId } from "../core/ids.ts";
+import { createId } from "../core/ids.ts";
 import type { Environment } from "../core/vocabulary.ts";
 import type { Database, Statement } from "../db/batch.ts";
 import { markEventWriter } from "../db/event-writers.ts";
 import type { Owner } from "../db/tenant.ts";
-import { subjectOf } from "./event-subjects.ts";
+import { findEventSubject } from "./event-subjects.ts";
 import { insertEvent, insertEvents } from "./store.ts";
 
 export const EVENT_TYPES = [
@@ -46,7 +46,7 @@ export const recordEvent = (db: Database, owner: Owner, now: number, event: Even
 export const toEventRow = ({ platformId, environment }: Owner, now: number, { type, object, previous }: Event) => ({
   platformId,
   environment,
-  id: newId("evt", now),
+  id: createId("evt", now),
   type,
   occurredAt: now,
   object,
@@ -60,7 +60,7 @@ export const writeEvent = (db: Database, row: ReturnType<typeof toEventRow>): St
 /** Reads the agent and the subject from an object. For purchases, `recordEventForParties` names the agents. */
 function readNamed(type: EventType, object: Members) {
   const agentDid = typeof object["did"] === "string" ? object["did"] : null;
-  return { agentDid, subject: subjectOf({ type, object, agentDid }) };
+  return { agentDid, subject: findEventSubject({ type, object, agentDid }) };
 }
 
 export const recordEvents = (
@@ -75,7 +75,7 @@ export const recordEvents = (
     each.map(({ owner, object, previous }) => ({
       platformId: owner.platformId,
       environment: owner.environment,
-      id: newId("evt", now),
+      id: createId("evt", now),
       object,
       previous: previous ?? null,
       ...readNamed(type, object),
@@ -103,13 +103,13 @@ export const recordEventForParties = (
       insertEvent(db, {
         platformId,
         environment,
-        id: newId("evt", now),
+        id: createId("evt", now),
         type: event.type,
         occurredAt: now,
         object: event.object,
         agentDid,
         otherDid,
-        subject: subjectOf({ ...event, agentDid, otherDid }),
+        subject: findEventSubject({ ...event, agentDid, otherDid }),
       }),
     );
   if (providerPlatformId === consumerPlatformId) return [write(providerPlatformId, providerDid, consumerDid)];

@@ -4,8 +4,8 @@ import { type SQL, sql } from "drizzle-orm";
 import type { Environment } from "../core/vocabulary.ts";
 import type { Database, Statement } from "../db/batch.ts";
 import { lastNumbers } from "../db/tables/journal.ts";
-import { lastEntry } from "./activity-store.ts";
-import { lastChangeInstant, lastChangeNumber } from "./directory-store.ts";
+import { selectLastEntry } from "./activity-store.ts";
+import { selectLastChangeInstant, selectLastChangeNumber } from "./directory-store.ts";
 
 const NAME = "noted";
 
@@ -19,11 +19,11 @@ export const recordLastNumbers = (
     .insert(lastNumbers)
     .values({
       name: NAME,
-      activity: lastEntry(platformId),
-      sandbox: environments.has("sandbox") ? lastChangeNumber("sandbox") : 0,
-      production: environments.has("production") ? lastChangeNumber("production") : 0,
-      sandboxAt: environments.has("sandbox") ? lastChangeInstant("sandbox") : 0,
-      productionAt: environments.has("production") ? lastChangeInstant("production") : 0,
+      activity: selectLastEntry(platformId),
+      sandbox: environments.has("sandbox") ? selectLastChangeNumber("sandbox") : 0,
+      production: environments.has("production") ? selectLastChangeNumber("production") : 0,
+      sandboxAt: environments.has("sandbox") ? selectLastChangeInstant("sandbox") : 0,
+      productionAt: environments.has("production") ? selectLastChangeInstant("production") : 0,
     })
     .onConflictDoUpdate({
       target: lastNumbers.name,
@@ -39,13 +39,14 @@ export const recordLastNumbers = (
 /** A noted last number, as an expression. */
 export type LastNumber = SQL;
 
-const notedNumber = (column: "activity" | "sandbox" | "production" | "sandbox_at" | "production_at"): LastNumber =>
-  sql`(select ${sql.raw(column)} from last_numbers where name = ${NAME})`;
+const selectNotedNumber = (
+  column: "activity" | "sandbox" | "production" | "sandbox_at" | "production_at",
+): LastNumber => sql`(select ${sql.raw(column)} from last_numbers where name = ${NAME})`;
 
 export const LAST_NUMBERS = {
-  activity: notedNumber("activity"),
+  activity: selectNotedNumber("activity"),
   directory: {
-    sandbox: { seq: notedNumber("sandbox"), at: notedNumber("sandbox_at") },
-    production: { seq: notedNumber("production"), at: notedNumber("production_at") },
+    sandbox: { seq: selectNotedNumber("sandbox"), at: selectNotedNumber("sandbox_at") },
+    production: { seq: selectNotedNumber("production"), at: selectNotedNumber("production_at") },
   },
 } as const;

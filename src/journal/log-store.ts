@@ -19,21 +19,21 @@ export type Range = {
   readonly rest: readonly SQL[];
 };
 
-const inRange = ({ keys, below, above }: Range): SQL =>
+const isRowInRange = ({ keys, below, above }: Range): SQL =>
   sql.join([...keys, sql`seq < ${below}`, ...(above ? [sql`seq > ${above}`] : [])], sql` and `);
 
 /** The rows that a page may scan, in its order. */
-const scannedRows = (range: Range): SQL =>
-  sql`(select * from ${range.source} where ${inRange(range)} order by seq desc limit ${SCAN_LIMIT})`;
+const selectScannedRows = (range: Range): SQL =>
+  sql`(select * from ${range.source} where ${isRowInRange(range)} order by seq desc limit ${SCAN_LIMIT})`;
 
-const matchingRest = ({ rest }: Range): SQL => sql.join([...rest], sql` and `);
+const matchRest = ({ rest }: Range): SQL => sql.join([...rest], sql` and `);
 
 export function findLogRows<Row>(db: Database, columns: SelectedFields, range: Range, limit: number): Read<Row[]> {
   const rows =
     range.rest.length === 0
-      ? db.select(columns).from(range.source).where(inRange(range)).orderBy(desc(sql`seq`))
+      ? db.select(columns).from(range.source).where(isRowInRange(range)).orderBy(desc(sql`seq`))
       : // The subquery returns its rows one by one in its own order, so reading ends with the page.
-        db.select(columns).from(scannedRows(range)).where(matchingRest(range));
+        db.select(columns).from(selectScannedRows(range)).where(matchRest(range));
   return readAll(rows.limit(limit + 1) as never);
 }
 
@@ -42,8 +42,8 @@ export function findLogRows<Row>(db: Database, columns: SelectedFields, range: R
  * rows, so that concurrent writes do not move that place. For a full page the limit is 0, and nothing is read.
  */
 export function findScanEnd(db: Database, range: Range, limit: number): Read<number | null> {
-  const fit = sql`(select count(*) from (select 1 from ${scannedRows(range)} where ${matchingRest(range)} limit ${limit + 1}))`;
-  const last = sql`(select seq from ${range.source} where ${inRange(range)} order by seq desc
+  const fit = sql`(select count(*) from (select 1 from ${selectScannedRows(range)} where ${matchRest(range)} limit ${limit + 1}))`;
+  const last = sql`(select seq from ${range.source} where ${isRowInRange(range)} order by seq desc
     limit ${fit} <= ${limit} offset ${SCAN_LIMIT - 1})`;
   return read(db.select({ seq: sql<number>`seq` }).from(last), ([row]) => row?.seq ?? null);
 }

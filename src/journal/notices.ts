@@ -1,7 +1,7 @@
 // Notices to the account's own address and its admin contact (ACC-11). Each is written in the batch of the change that it reports, and mailed by a
 // job.
-import { newId } from "../core/ids.ts";
-import { foldName, sameText } from "../core/text.ts";
+import { createId } from "../core/ids.ts";
+import { foldName, isSameText } from "../core/text.ts";
 import type { Database, Statement } from "../db/batch.ts";
 import type { PlatformRow } from "../db/tables/accounts.ts";
 import type { MailData, MailKind } from "../mail/kinds.ts";
@@ -16,16 +16,16 @@ type Addressed = Pick<PlatformRow, "platformId" | "email" | "adminContactEmail" 
 type NoticeFacts<Data> = Data extends unknown ? Omit<Data, "account" | "at"> : never;
 export type Notice<K extends NoticeKind = NoticeKind> = { readonly kind: K; readonly data: NoticeFacts<MailData[K]> };
 
-export const recipientsOf = ({ email, adminContactEmail }: Pick<PlatformRow, "email" | "adminContactEmail">) =>
+export const listRecipients = ({ email, adminContactEmail }: Pick<PlatformRow, "email" | "adminContactEmail">) =>
   adminContactEmail === null ? [email] : [email, adminContactEmail];
 
-export const announcementRecipient = ({
+export const pickAnnouncementRecipient = ({
   adminContactEmail,
   email,
 }: Pick<PlatformRow, "adminContactEmail" | "email">): string => adminContactEmail ?? email;
 
 /** How mails name the account. An account that is not verified is named by its address: a stranger may have registered it with any legal name. */
-const accountNameOf = ({ status, email, legalName }: Addressed): string =>
+const toAccountName = ({ status, email, legalName }: Addressed): string =>
   status === "EMAIL_PENDING" ? email : (legalName ?? email);
 
 /** Removes addresses that differ only in how they are written. */
@@ -61,7 +61,7 @@ export const recordNotice = <K extends NoticeKind>(
   platform: Addressed,
   now: number,
   { kind, data }: Notice<K>,
-  recipients: readonly string[] = recipientsOf(platform),
+  recipients: readonly string[] = listRecipients(platform),
 ): Statement => {
   // In the sandbox, any key may change wallets as often as it likes.
   const isTestMoney = kind === "customer.wallet_changed" && "environment" in data && data.environment === "sandbox";
@@ -69,14 +69,14 @@ export const recordNotice = <K extends NoticeKind>(
   return insertNotices(
     db,
     dedupeAddresses(recipients).map((recipient) => ({
-      noticeId: newId("ntc", now),
+      noticeId: createId("ntc", now),
       platformId: platform.platformId,
       kind,
       recipient,
-      data: { ...data, account: accountNameOf(platform), at: now },
+      data: { ...data, account: toAccountName(platform), at: now },
       createdAt: now,
       dueAt: now,
-      isBounded: !(isSecurity && sameText(recipient, platform.email)),
+      isBounded: !(isSecurity && isSameText(recipient, platform.email)),
     })),
   );
 };

@@ -1,10 +1,10 @@
 // Route of the operators' own log (EVT-16).
-import { route } from "../http/route.ts";
+import { defineRoute } from "../http/route.ts";
 import { getOperatorLog } from "./operator-log-read.ts";
 import { operatorLogQuery } from "./operator-log-schema.ts";
 
 export const operatorLogRoutes = [
-  route({
+  defineRoute({
     method: "get",
     path: "/v1/operator/activity",
     operationId: "listOperatorActivity",

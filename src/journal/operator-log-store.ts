@@ -2,7 +2,7 @@
 import { type SQL, sql } from "drizzle-orm";
 import type { OperatorAction } from "../core/vocabulary.ts";
 import type { Database, Statement } from "../db/batch.ts";
-import { bareColumns } from "../db/pages.ts";
+import { selectBareColumns } from "../db/pages.ts";
 import { type OperatorEntryRow, operatorEntries } from "../db/tables/journal.ts";
 import { findLogRows, type Range, readLogPage } from "./log-store.ts";
 
@@ -34,7 +34,7 @@ export function toOperatorRange(filter: OperatorFilter, below: number | null): R
   };
 }
 
-const columns = bareColumns(operatorEntries);
+const columns = selectBareColumns(operatorEntries);
 
 export const readOperatorEntries = (db: Database, range: Range, limit: number) =>
   readLogPage(db, findLogRows<OperatorEntryRow>(db, columns, range, limit), range, limit);

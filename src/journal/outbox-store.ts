@@ -10,7 +10,7 @@ export const findMark = (db: Database, name: Mark = "all"): Read<{ seq: number }
   readOne(db.select({ seq: outbox.seq }).from(outbox).where(eq(outbox.name, name)));
 
 /** The number of a mark, as an expression; 0 before the first event. */
-export const markOf = (name: Mark): SQL => sql`coalesce((select seq from outbox where name = ${name}), 0)`;
+export const selectMark = (name: Mark): SQL => sql`coalesce((select seq from outbox where name = ${name}), 0)`;
 
 /** Finds the events after the mark `all`, in their order. */
 export const findNewEvents = (db: Database, limit: number): Read<EventRow[]> =>
@@ -18,7 +18,7 @@ export const findNewEvents = (db: Database, limit: number): Read<EventRow[]> =>
     db
       .select()
       .from(events)
-      .where(sql`${events.seq} > ${markOf("all")}`)
+      .where(sql`${events.seq} > ${selectMark("all")}`)
       .orderBy(asc(events.seq))
       .limit(limit),
   );

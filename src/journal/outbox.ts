@@ -12,7 +12,7 @@ import { findMark, findNewEvents, moveMark } from "./outbox-store.ts";
  */
 export type Subscriber = (deps: Deps, events: readonly EventRow[]) => Promise<readonly Statement[]>;
 
-export const SLICE = 100;
+export const EVENT_SLICE = 100;
 /** Among this many waiting events, the oldest tells how late they are: a sandbox clock may have dated the first of them ahead. */
 export const LAG_SEEN_IN = 20;
 
@@ -21,12 +21,12 @@ export async function deliverNewEvents(deps: Deps, subscribers: readonly Subscri
     // If another run has delivered the same events and moved the mark, the rest is read again.
     const slice = await retryConflicts(() => deliverNextSlice(deps, subscribers));
     handedOn += slice;
-    if (slice < SLICE) return handedOn;
+    if (slice < EVENT_SLICE) return handedOn;
   }
 }
 
 export async function deliverNextSlice(deps: Deps, subscribers: readonly Subscriber[]): Promise<number> {
-  const slice = await findSlice(deps);
+  const slice = await findOutboxSlice(deps);
   return slice === null ? 0 : deliverSlice(deps, subscribers, slice);
 }
 
@@ -39,8 +39,8 @@ export type EventSlice = {
   readonly events: readonly EventRow[];
 };
 
-export async function findSlice({ db }: Deps): Promise<EventSlice | null> {
-  const { mark, events } = await readBatch(db, { mark: findMark(db), events: findNewEvents(db, SLICE) });
+export async function findOutboxSlice({ db }: Deps): Promise<EventSlice | null> {
+  const { mark, events } = await readBatch(db, { mark: findMark(db), events: findNewEvents(db, EVENT_SLICE) });
   const last = events.at(-1);
   const oldestAt = Math.min(...events.slice(0, LAG_SEEN_IN).map(({ occurredAt }) => occurredAt));
   return last ? { from: mark?.seq ?? 0, oldestAt, last, events } : null;

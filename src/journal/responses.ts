@@ -1,7 +1,7 @@
 // Responses about events, the activity log, the operators' log and alerts.
 import * as z from "zod";
 import { ALERT_KINDS } from "../core/vocabulary.ts";
-import { jws, listOf, runningHash } from "../http/response-parts.ts";
+import { buildListSchema, jws, runningHash } from "../http/response-parts.ts";
 import { environment, instant, jsonObject } from "../http/schemas.ts";
 import { activityAction, actorType, BREAKS } from "./activity-schema.ts";
 import { operatorAction } from "./operator-log-schema.ts";
@@ -22,7 +22,7 @@ export const eventView = z
   .register(z.globalRegistry, { id: "Event" });
 export type EventView = z.infer<typeof eventView>;
 
-export const eventList = listOf(eventView).register(z.globalRegistry, { id: "EventList" });
+export const eventList = buildListSchema(eventView).register(z.globalRegistry, { id: "EventList" });
 
 // ---- The activity log ----------------------------------------------------------------------------------------------------
 
@@ -42,14 +42,14 @@ export const activityEntry = z
   .register(z.globalRegistry, { id: "ActivityEntry" });
 export type ActivityEntry = z.infer<typeof activityEntry>;
 
-export const activityList = listOf(activityEntry).register(z.globalRegistry, { id: "ActivityList" });
+export const activityList = buildListSchema(activityEntry).register(z.globalRegistry, { id: "ActivityList" });
 
 const activityHead = z
   .object({ seq: z.number().int(), hash: runningHash, signed_at: instant, jws })
   .register(z.globalRegistry, { id: "ActivityHead" });
 export type ActivityHead = z.infer<typeof activityHead>;
 
-export const headList = listOf(activityHead).register(z.globalRegistry, { id: "ActivityHeadList" });
+export const headList = buildListSchema(activityHead).register(z.globalRegistry, { id: "ActivityHeadList" });
 
 export const activityVerification = z
   .object({
@@ -82,7 +82,7 @@ const operatorEntry = z
   .register(z.globalRegistry, { id: "OperatorEntry" });
 export type OperatorEntry = z.infer<typeof operatorEntry>;
 
-export const operatorEntryList = listOf(operatorEntry).register(z.globalRegistry, { id: "OperatorEntryList" });
+export const operatorEntryList = buildListSchema(operatorEntry).register(z.globalRegistry, { id: "OperatorEntryList" });
 
 // ---- Alerts --------------------------------------------------------------------------------------------------------------
 
@@ -101,4 +101,4 @@ export const alertView = z
   .register(z.globalRegistry, { id: "Alert" });
 export type AlertView = z.infer<typeof alertView>;
 
-export const alertList = listOf(alertView).register(z.globalRegistry, { id: "AlertList" });
+export const alertList = buildListSchema(alertView).register(z.globalRegistry, { id: "AlertList" });

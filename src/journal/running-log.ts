@@ -2,7 +2,7 @@
 import type { Deps } from "../context.ts";
 import { Conflict, retryConflicts } from "../core/retry.ts";
 import { commit, type Database, type Read, readBatch, type Statement } from "../db/batch.ts";
-import { FIRST_HASH, nextHash } from "../protocol/running-hash.ts";
+import { computeNextHash, FIRST_HASH } from "../protocol/running-hash.ts";
 
 /** The entries of one batch, and the batches of one run. */
 const SLICE = 250;
@@ -79,7 +79,7 @@ async function hashRows<Row extends Numbered>(
   let { hash } = from;
   for (const row of rows) {
     if (row.seq !== from.seq + hashed.length + 1) break;
-    hash = await nextHash(hash, view(row));
+    hash = await computeNextHash(hash, view(row));
     hashed.push({ row, hash });
   }
   return hashed;

@@ -5,7 +5,7 @@ import { type Database, type Read, read, type Statement } from "../db/batch.ts";
 import { compileInsert } from "../db/compiled.ts";
 import { splitIntoParts } from "../db/parts.ts";
 import { eventColumns, events } from "../db/tables/journal.ts";
-import { markOf } from "./outbox-store.ts";
+import { selectMark } from "./outbox-store.ts";
 
 /** The events without `seq`, which SQLite assigns: a statement that names the column, even as null, reads one row more for each event. */
 const newEvents = sqliteTable("events", eventColumns);
@@ -19,7 +19,7 @@ export const findEventsOf = (db: Database, platformId: string, slice: number): R
       .select({ seq: sql<number>`seq` })
       .from(
         sql`(select seq from events indexed by events_by_tenant where listed = 1 and platform_id = ${platformId}
-          union all select seq from events not indexed where seq > ${markOf("listed")} and platform_id = ${platformId})`,
+          union all select seq from events not indexed where seq > ${selectMark("listed")} and platform_id = ${platformId})`,
       )
       .limit(slice),
     (rows) => rows.map(({ seq }) => seq),

@@ -4,7 +4,7 @@ import type { Deps } from "../context.ts";
 import { toIso } from "../core/clock.ts";
 import { ENVIRONMENTS, type Environment } from "../core/vocabulary.ts";
 import {
-  endOfVolumeDay,
+  computeVolumeDayEnd,
   findVolumeMark,
   toVolumeDay,
   VOLUME_QUOTAS,
@@ -62,15 +62,15 @@ function toCounts(counted: readonly Counted[]) {
 
 type Counts = ReturnType<typeof toCounts>;
 
-const volumeOf = (counts: Counts, environment: Environment): Volume => ({
+const toVolume = (counts: Counts, environment: Environment): Volume => ({
   events: counts[`${environment}Events`] + counts[`${environment}Deliveries`],
   event_bytes: counts[`${environment}Bytes`],
 });
 
 const NO_VOLUME: Volume = { events: 0, event_bytes: 0 };
 /** The volume of the current day; zero if the row is of an earlier one. */
-export const volumeOn = (row: FoundVolume["volume"], environment: Environment, now: number): Volume =>
-  row?.day === toVolumeDay(now) ? volumeOf(row, environment) : NO_VOLUME;
+export const toVolumeOfDay = (row: FoundVolume["volume"], environment: Environment, now: number): Volume =>
+  row?.day === toVolumeDay(now) ? toVolume(row, environment) : NO_VOLUME;
 
 /** Marks an account that has reached a quota, or raises an alert that it is near one. If another job adds meanwhile, the next count decides. */
 function judgeQuota(
@@ -82,12 +82,12 @@ function judgeQuota(
 ): Statement[] {
   const { db, config } = deps;
   const limits = config.volume[environment];
-  const [before, added] = [volumeOn(owner.volume, environment, now), volumeOf(counts, environment)];
+  const [before, added] = [toVolumeOfDay(owner.volume, environment, now), toVolume(counts, environment)];
   const reaches = (quota: VolumeQuota, share: number): boolean => before[quota] + added[quota] >= share * limits[quota];
   if (added.events + added.event_bytes === 0 || findVolumeMark(owner.marks, environment, now) !== null) return [];
   const full = VOLUME_QUOTAS.find((quota) => reaches(quota, 1));
   if (full !== undefined) {
-    const mark = { quota: full, until: endOfVolumeDay(now) };
+    const mark = { quota: full, until: computeVolumeDayEnd(now) };
     return [
       markVolume(db, owner.platformId, environment, mark),
       raiseAlert(db, toUsedUpAlert(owner, environment, full, mark.until), now),

@@ -10,7 +10,7 @@ import { type ManagementCall, type ManagementCaller, type Precheck, precheck } f
 import { findNetwork } from "../chain/networks.ts";
 import type { Deps } from "../context.ts";
 import { systemClock } from "../core/clock.ts";
-import { ServiceError, validationError } from "../core/errors.ts";
+import { ServiceError, toValidationError } from "../core/errors.ts";
 import { MARKET_PROVISION_WAIT_MS } from "../core/limits.ts";
 import { sells } from "../core/roles.ts";
 import type { Environment } from "../core/vocabulary.ts";
@@ -22,19 +22,19 @@ import { recordActivity } from "../journal/activity.ts";
 import type { MarketInput, ProposedMarket } from "./agent-schema.ts";
 import { signMarketChange } from "./document.ts";
 import { findMarketFaults } from "./judge.ts";
-import { marketReads, refuseUnconfirmedWallet, requireOwnAgent } from "./own.ts";
+import { buildMarketReads, refuseUnconfirmedWallet, requireOwnAgent } from "./own.ts";
 import { provisionMarkets } from "./provision.ts";
 import { insertMarket, refusePromoted, updateMarket } from "./store.ts";
-import { countTrials, trialReads } from "./trials.ts";
+import { buildTrialReads, countTrials } from "./trials.ts";
 import { addWalletChanges } from "./wallet-asks.ts";
 import {
+  diffWallets,
   findChangedNetworks,
   findWalletOn,
   holdsOtherWallet,
+  isSameMarket,
   NO_CHANGE,
   OTHER_WALLET,
-  sameMarket,
-  walletChanges,
 } from "./wallets.ts";
 
 export async function authorizeMarkets(
@@ -45,15 +45,15 @@ export async function authorizeMarkets(
   const { db, now, deps, environment } = call;
   const until = systemClock.now() + MARKET_PROVISION_WAIT_MS;
   const facts = await call.read({
-    ...marketReads(call, did),
+    ...buildMarketReads(call, did),
     production: findMarkets(db, did, "production"),
     ...(environment === "sandbox" && { ofProduction: findEscrows(db, did, "production") }),
-    ...trialReads(call, input),
+    ...buildTrialReads(call, input),
   });
   const { caller, found, markets, production, ofProduction = [] } = facts;
   const agent = requireMarketable(found, environment, caller, now);
   const faults = await findMarketFaults(call, did, input.markets, facts.escrows);
-  if (faults.length > 0) throw validationError(faults);
+  if (faults.length > 0) throw toValidationError(faults);
   refuseUnknownNetwork(input.markets, deps);
   const wanted = toWantedRows(call, agent, input, markets);
   const networks = [...new Set([...wanted, ...findRepeatedChanges(deps, input, markets)].map((row) => row.network))];
@@ -120,10 +120,10 @@ function toWantedRows(
   const rows = input.markets
     .map((asked) => toProvisioningRow(deps, agent, environment, asked, markets, now))
     .filter((row) => row !== null);
-  return rows.filter((row, i) => rows.findIndex((other) => sameMarket(other, row)) === i);
+  return rows.filter((row, i) => rows.findIndex((other) => isSameMarket(other, row)) === i);
 }
 
-type Facts = ReadResults<ReturnType<typeof marketReads>> & { readonly caller: Pick<ManagementCaller, "actor"> };
+type Facts = ReadResults<ReturnType<typeof buildMarketReads>> & { readonly caller: Pick<ManagementCaller, "actor"> };
 
 /** The statements that record the request: the markets, the document and the activity entry. */
 async function recordRequest(
@@ -136,17 +136,17 @@ async function recordRequest(
   const moved = markets
     .filter((row) => row.status === "PROVISIONING")
     .filter((row) => wanted.some((other) => other.network === row.network))
-    .filter((row) => !wanted.some((other) => sameMarket(row, other)))
+    .filter((row) => !wanted.some((other) => isSameMarket(row, other)))
     .filter((row) => row.operationalWallet !== findWalletOn(wanted, row.network))
     .map((row) => ({ ...row, operationalWallet: findWalletOn(wanted, row.network), updatedAt: deps.clock.now() }));
   // A market that leaves ACTIVE for another wallet also leaves the document (MKT-12).
-  const left = wanted.some((row) => markets.some((was) => sameMarket(was, row) && was.status === "ACTIVE"));
-  const asked = markets.map((row) => wanted.find((other) => sameMarket(other, row)) ?? row);
+  const left = wanted.some((row) => markets.some((was) => isSameMarket(was, row) && was.status === "ACTIVE"));
+  const asked = markets.map((row) => wanted.find((other) => isSameMarket(other, row)) ?? row);
   const unpromised = found && left && environment === agent.environment;
   const certificate = newest && parseCertificate(newest.content);
   return [
     ...[...wanted, ...moved].flatMap((row) => {
-      const before = markets.find((was) => sameMarket(was, row));
+      const before = markets.find((was) => isSameMarket(was, row));
       return before ? updateMarket(db, before, row) : insertMarket(db, row);
     }),
     ...(unpromised
@@ -157,9 +157,12 @@ async function recordRequest(
       actor: caller.actor,
       subject: { type: "agent", id: agent.did },
       changes: {
-        authorized_markets: { from: markets.map(codeOf), to: [...new Set([...markets, ...wanted].map(codeOf))] },
+        authorized_markets: {
+          from: markets.map(pickMarketCode),
+          to: [...new Set([...markets, ...wanted].map(pickMarketCode))],
+        },
         // Waiting rows come first, because they have the requested wallet.
-        ...walletChanges(markets, [...wanted, ...markets]),
+        ...diffWallets(markets, [...wanted, ...markets]),
       },
     }),
   ];
@@ -207,7 +210,9 @@ function mergeProvisionedRows(
   const [first] = provisioned;
   if (!first || provisioned.includes(null)) return null;
   // Each result is current only for the rows of its own network.
-  return first.map((row) => provisioned[networks.indexOf(row.network)]?.find((other) => sameMarket(row, other)) ?? row);
+  return first.map(
+    (row) => provisioned[networks.indexOf(row.network)]?.find((other) => isSameMarket(row, other)) ?? row,
+  );
 }
 
 /** Judges the agent, and adds the faults that depend on it, for a body that the schema refused. */
@@ -275,4 +280,4 @@ function toProvisioningRow(
   return { ...(present ?? fresh), ...NO_CHANGE, operationalWallet, status: "PROVISIONING", reason, updatedAt };
 }
 
-const codeOf = (row: { market: string }): string => row.market;
+const pickMarketCode = (row: { market: string }): string => row.market;

@@ -4,7 +4,7 @@ import type { Deps } from "../context.ts";
 import type { Statement } from "../db/batch.ts";
 import type { AgentRow } from "../db/tables/agents.ts";
 import type { MovedStates } from "../escrow/store.ts";
-import { type AidSource, marketCodes, signVersion } from "../identity/aid.ts";
+import { type AidSource, listMarketCodes, signVersion } from "../identity/aid.ts";
 import { recordDirectoryChange } from "../journal/feed.ts";
 
 /**
@@ -24,6 +24,6 @@ export async function signMarketChange(
   return [
     ...updateAgent(db, before, { version, updatedAt, ...states }, { documented: true, owner: source.principal }),
     ...(await signVersion(db, deps, { ...source, agent }, now)),
-    ...(certificate === null ? [] : recordDirectoryChange(db, agent, "updated", marketCodes(source.markets))),
+    ...(certificate === null ? [] : recordDirectoryChange(db, agent, "updated", listMarketCodes(source.markets))),
   ];
 }

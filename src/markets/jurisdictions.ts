@@ -7,13 +7,13 @@ export const REGIONS: Readonly<Record<string, ReadonlySet<string>>> = {
 
 export const EVERYWHERE = "GLOBAL";
 
-export const marketCode = (jurisdiction: string, currency: string): string => `${jurisdiction}-${currency}`;
+export const formatMarketCode = (jurisdiction: string, currency: string): string => `${jurisdiction}-${currency}`;
 
 /** The markets that cover a buyer of this country, narrowest first. */
 export function findCoveringMarkets(country: string, currency: string): string[] {
   const regions = Object.keys(REGIONS).filter((region) => REGIONS[region]?.has(country));
-  return [country, ...regions, EVERYWHERE].map((jurisdiction) => marketCode(jurisdiction, currency));
+  return [country, ...regions, EVERYWHERE].map((jurisdiction) => formatMarketCode(jurisdiction, currency));
 }
 
-export const marketJurisdictions = (countries: Iterable<string>): string[] =>
+export const listMarketJurisdictions = (countries: Iterable<string>): string[] =>
   [...new Set([...countries, ...Object.keys(REGIONS), EVERYWHERE])].sort();

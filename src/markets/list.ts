@@ -3,13 +3,13 @@ import { type PublicCall, readPage } from "../call.ts";
 import { type Network, toCaip2 } from "../chain/networks.ts";
 import type { Config } from "../context.ts";
 import { hashListing, type Page, toPage } from "../core/page.ts";
-import { marketCode, marketJurisdictions } from "./jurisdictions.ts";
+import { formatMarketCode, listMarketJurisdictions } from "./jurisdictions.ts";
 import type { MarketListing } from "./responses.ts";
 import type { MarketQuery } from "./schema.ts";
 
 export async function getMarkets(call: PublicCall, query: MarketQuery): Promise<Page<MarketListing>> {
   const page = await readPage(call, query, hashListing("markets", [], {}));
-  const rest = marketsOf(call.deps.config).filter(({ market }) => market > (page.after?.id ?? ""));
+  const rest = buildMarketListings(call.deps.config).filter(({ market }) => market > (page.after?.id ?? ""));
   return toPage(
     rest.slice(0, page.limit + 1),
     page,
@@ -19,11 +19,11 @@ export async function getMarkets(call: PublicCall, query: MarketQuery): Promise<
 }
 
 /** Every jurisdiction with every currency in which some network settles, sorted by code. */
-function marketsOf(config: Config): MarketListing[] {
+function buildMarketListings(config: Config): MarketListing[] {
   const currencies = [...new Set(config.networks.map((network) => network.currency))];
-  const listings = marketJurisdictions(config.jurisdictions).flatMap((jurisdiction) =>
+  const listings = listMarketJurisdictions(config.jurisdictions).flatMap((jurisdiction) =>
     currencies.map((currency) => ({
-      market: marketCode(jurisdiction, currency),
+      market: formatMarketCode(jurisdiction, currency),
       jurisdiction,
       currency,
       networks: config.networks.filter((network) => network.currency === currency).map(toNetworkView),

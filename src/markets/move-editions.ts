@@ -17,7 +17,7 @@ import { signMarketChange } from "./document.ts";
 import { endMove, findEditions, findMoves, planMoves } from "./editions-store.ts";
 import type { Provisioning } from "./settle.ts";
 import { updateMarket } from "./store.ts";
-import { askedWallet, NO_CHANGE } from "./wallets.ts";
+import { NO_CHANGE, pickAskedWallet } from "./wallets.ts";
 
 export const moveEditions: EachJob = {
   kind: "each",
@@ -101,7 +101,7 @@ async function moveEdition(deps: Deps, job: Provisioning): Promise<boolean> {
 const toWaitingRow = (row: MarketRow, updatedAt: number): MarketRow => ({
   ...row,
   ...NO_CHANGE,
-  operationalWallet: askedWallet(row) ?? row.operationalWallet,
+  operationalWallet: pickAskedWallet(row) ?? row.operationalWallet,
   status: "PROVISIONING",
   reason: "new_edition",
   updatedAt,

@@ -14,15 +14,15 @@ import { ServiceError } from "../core/errors.ts";
 import { hashListing, type Page, toPage } from "../core/page.ts";
 import type { Environment } from "../core/vocabulary.ts";
 import type { AgentRow } from "../db/tables/agents.ts";
-import { marketCodes, parseCertificate } from "../identity/aid.ts";
+import { listMarketCodes, parseCertificate } from "../identity/aid.ts";
 import { type AgentWithPrincipal, findEscrows, findMarkets, findNewestVersion } from "../identity/store.ts";
 import { recordActivity } from "../journal/activity.ts";
 import type { MarketsQuery } from "./agent-schema.ts";
 import { signMarketChange } from "./document.ts";
 import { deleteMarket, listMarketRows, refusePromoted } from "./store.ts";
-import { walletChanges } from "./wallets.ts";
+import { diffWallets } from "./wallets.ts";
 
-export const marketReads = ({ db, tenant, environment }: ManagementCall, did: string) => ({
+export const buildMarketReads = ({ db, tenant, environment }: ManagementCall, did: string) => ({
   found: findOwnAgent(db, tenant, did),
   markets: findMarkets(db, did, environment),
   escrows: findEscrows(db, did, environment),
@@ -76,7 +76,7 @@ export async function listMarkets(call: ManagementCall, did: string, query: Mark
 /** Removes a market. The vault and its balance stay: they belong to the provider, not to the market (MKT-13). */
 export async function removeMarket(call: ManagementCall, did: string, market: string, network: string): Promise<null> {
   const { db, now, deps, environment } = call;
-  const { found, newest, markets, escrows, caller } = await call.read(marketReads(call, did));
+  const { found, newest, markets, escrows, caller } = await call.read(buildMarketReads(call, did));
   const agent = requireOwnAgent(found, environment);
   const name = findNetwork(deps.config.networks, network)?.network;
   const row = markets.find((candidate) => candidate.market === market && candidate.network === name);
@@ -99,8 +99,8 @@ export async function removeMarket(call: ManagementCall, did: string, market: st
         actor: caller.actor,
         subject: { type: "agent", id: did },
         changes: {
-          authorized_markets: { from: marketCodes(markets), to: marketCodes(left) },
-          ...walletChanges(markets, left),
+          authorized_markets: { from: listMarketCodes(markets), to: listMarketCodes(left) },
+          ...diffWallets(markets, left),
         },
       }),
     ],

@@ -9,7 +9,7 @@ import { MINUTE_MS, SECOND_MS } from "../core/limits.ts";
 import { isEnvironment, isFinal, OTHER_ENVIRONMENT } from "../core/vocabulary.ts";
 import { commit, readBatch } from "../db/batch.ts";
 import type { AgentRow, MarketRow } from "../db/tables/agents.ts";
-import { baseThreshold, firstThreshold } from "../escrow/threshold.ts";
+import { computeBaseThreshold, computeFirstThreshold } from "../escrow/threshold.ts";
 import { findAgentRating, findEscrows, findMarkets } from "../identity/store.ts";
 import type { EachJob } from "../jobs/job.ts";
 import { takeLock } from "../objects/locks.ts";
@@ -17,7 +17,7 @@ import { createSigner } from "../objects/signers.ts";
 import { type Provisioning, recordWaiting, settleMarkets } from "./settle.ts";
 import { findDueChanges, findStalledMarkets } from "./store.ts";
 import { mayChangeWallet, recordWalletChange } from "./wallet-asks.ts";
-import { askedWallet, holdsOtherWallet, OTHER_WALLET, toWalletChange, withAsked } from "./wallets.ts";
+import { applyAskedWallet, holdsOtherWallet, OTHER_WALLET, pickAskedWallet, toWalletChange } from "./wallets.ts";
 
 /**
  * Brings the contract to the state that the rows request, and the rows to the contract's state. Returns the agent's markets when all is done;
@@ -40,15 +40,15 @@ async function provisionUnderLock(deps: Deps, job: Provisioning, until: number):
     others: findEscrows(db, did, OTHER_ENVIRONMENT[environment]),
     production: findMarkets(db, did, "production"),
   });
-  const asking = markets.filter((row) => row.network === name && askedWallet(row) !== null);
+  const asking = markets.filter((row) => row.network === name && pickAskedWallet(row) !== null);
   const first = asking.find((row) => row.status === "PROVISIONING") ?? asking[0];
   if (!agent || !first) return markets;
-  const asked = withAsked(first);
+  const asked = applyAskedWallet(first);
   const { operationalWallet: wallet } = asked;
-  const base = baseThreshold(requireNetwork(config.networks, name));
+  const base = computeBaseThreshold(requireNetwork(config.networks, name));
   const known = escrows.find((row) => row.network === name);
   // A provider that has left the network and returns starts with its first threshold again.
-  const own = known && known.baseThreshold > 0 ? known.threshold : firstThreshold(base, environment, agent);
+  const own = known && known.baseThreshold > 0 ? known.threshold : computeFirstThreshold(base, environment, agent);
   // Both environments share the vault: the one with the higher threshold decides (MKT-20).
   const threshold = Math.max(own, others.find((row) => row.network === name)?.threshold ?? 0);
   const split = { wallet, threshold, scheduled: toWalletChange(first) };

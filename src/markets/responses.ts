@@ -1,7 +1,7 @@
 // Responses about markets: the public list (MKT-2) and a provider's own markets (MKT-5, MKT-10).
 import * as z from "zod";
 import { marketView } from "../agents/schema.ts";
-import { listOf } from "../http/response-parts.ts";
+import { buildListSchema } from "../http/response-parts.ts";
 import { url } from "../http/schemas.ts";
 import { agentParams } from "../identity/schema.ts";
 
@@ -30,11 +30,11 @@ export const marketListing = z
 
 export type MarketListing = z.infer<typeof marketListing>;
 
-export const marketList = listOf(marketListing).register(z.globalRegistry, { id: "MarketList" });
+export const marketList = buildListSchema(marketListing).register(z.globalRegistry, { id: "MarketList" });
 
 // ---- A provider's own markets (MKT-5, MKT-10) ----------------------------------------------------------------------------
 
 export const marketsView = agentParams
   .extend({ markets: marketView.array() })
   .register(z.globalRegistry, { id: "AuthorizedMarkets" });
-export const ownMarketList = listOf(marketView).register(z.globalRegistry, { id: "AgentMarketList" });
+export const ownMarketList = buildListSchema(marketView).register(z.globalRegistry, { id: "AgentMarketList" });

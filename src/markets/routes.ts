@@ -1,17 +1,17 @@
 // Routes of the public list of markets and of a provider's own markets (MKT-2, MKT-5, MKT-13).
 import * as z from "zod";
 import { precheckOwnAgent } from "../agents/read.ts";
-import { route } from "../http/route.ts";
+import { defineRoute } from "../http/route.ts";
 import { networkInput } from "../http/schemas.ts";
 import { agentParams } from "../identity/schema.ts";
-import { marketInput, marketRules, marketsQuery, proposedMarkets } from "./agent-schema.ts";
+import { findMarketFormatFaults, marketInput, marketsQuery, toProposedMarkets } from "./agent-schema.ts";
 import { authorizeMarkets, precheckMarkets } from "./authorize.ts";
 import { getMarkets } from "./list.ts";
 import { listMarkets, precheckRemoval, removeMarket } from "./own.ts";
 import { marketQuery } from "./schema.ts";
 
 export const marketRoutes = [
-  route({
+  defineRoute({
     method: "get",
     path: "/v1/markets",
     operationId: "listMarkets",
@@ -22,13 +22,13 @@ export const marketRoutes = [
     surfaces: ["public"],
     handle: async (call, { query }) => getMarkets(call, query),
   }),
-  route({
+  defineRoute({
     method: "post",
     path: "/v1/agents/{did}/scope/authorized_markets",
     operationId: "authorizeMarkets",
     params: agentParams,
     body: marketInput,
-    rules: marketRules,
+    rules: findMarketFormatFaults,
     status: 200,
     errors: [
       "not_found",
@@ -42,9 +42,9 @@ export const marketRoutes = [
     lock: ({ did }) => did,
     surfaces: ["management"],
     handle: (call, { params, body }) => authorizeMarkets(call, params.did, body),
-    precheck: (call, { params, body }) => precheckMarkets(call, params.did, proposedMarkets(body)),
+    precheck: (call, { params, body }) => precheckMarkets(call, params.did, toProposedMarkets(body)),
   }),
-  route({
+  defineRoute({
     method: "get",
     path: "/v1/agents/{did}/scope/authorized_markets",
     operationId: "listAuthorizedMarkets",
@@ -56,7 +56,7 @@ export const marketRoutes = [
     handle: (call, { params, query }) => listMarkets(call, params.did, query),
     precheck: (call, { params }) => precheckOwnAgent(call, params.did),
   }),
-  route({
+  defineRoute({
     method: "delete",
     path: "/v1/agents/{did}/scope/authorized_markets/{market}",
     operationId: "removeAuthorizedMarket",

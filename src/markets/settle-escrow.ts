@@ -8,9 +8,9 @@ import type { Statement } from "../db/batch.ts";
 import type { MarketRow } from "../db/tables/agents.ts";
 import type { EscrowRow, LedgerLine } from "../db/tables/money.ts";
 import { hasStateChanged } from "../escrow/changes.ts";
-import { escrowStateAt } from "../escrow/states.ts";
-import { linkThresholds, moveVault, newestLineUnchanged, putEscrow, restoreThreshold } from "../escrow/store.ts";
-import { firstThreshold } from "../escrow/threshold.ts";
+import { computeEscrowState } from "../escrow/states.ts";
+import { guardNewestLine, linkThresholds, moveVault, putEscrow, restoreThreshold } from "../escrow/store.ts";
+import { computeFirstThreshold } from "../escrow/threshold.ts";
 import type { AgentWithPrincipal } from "../identity/store.ts";
 
 type Job = Pick<MarketRow, "did" | "environment" | "network">;
@@ -48,10 +48,10 @@ export function deriveEscrow(
   const { currency } = requireNetwork(config.networks, job.network);
   const contract = presentEdition({ config }, job.network);
   const { vault } = onChain;
-  const threshold = firstThreshold(base, job.environment, found.agent);
+  const threshold = computeFirstThreshold(base, job.environment, found.agent);
   if (known?.vault === vault) {
     const thresholds = { baseThreshold: base, threshold };
-    const back = { ...thresholds, state: escrowStateAt({ ...known, ...thresholds }) };
+    const back = { ...thresholds, state: computeEscrowState({ ...known, ...thresholds }) };
     return { ...known, contract, operationalWallet: wallet, chainThreshold, ...(known.baseThreshold === 0 && back) };
   }
   // The amount that the follower has booked: it adds later deposits to the row itself.
@@ -75,7 +75,7 @@ export function deriveEscrow(
     behindSince: Date.now(),
     disputed: known?.disputed ?? 0,
     owed: known?.owed ?? 0,
-    state: escrowStateAt({ balance, baseThreshold: base, threshold, disputed: known?.disputed ?? 0 }),
+    state: computeEscrowState({ balance, baseThreshold: base, threshold, disputed: known?.disputed ?? 0 }),
     windowsCloseAt: known?.windowsCloseAt ?? 0,
     updatedAt: now,
   };
@@ -91,9 +91,7 @@ export function writeEscrow(deps: Deps, job: Job, facts: EscrowFacts, escrow: Es
   const follows = other?.vault === vault ? [putEscrow(db, { ...other, operationalWallet, chainThreshold })] : [];
   return [
     // An escrow that is opened from an older line would miss amounts that were booked meanwhile.
-    ...(known?.vault === vault
-      ? []
-      : [newestLineUnchanged(db, { ...job, contract: escrow.contract }, facts.newestLine)]),
+    ...(known?.vault === vault ? [] : [guardNewestLine(db, { ...job, contract: escrow.contract }, facts.newestLine)]),
     ...(known && known.vault !== vault ? moveVault(db, known, escrow) : [putEscrow(db, escrow)]),
     ...follows,
     ...(known && hasReturned(known, escrow) ? restoreThreshold(db, known, escrow) : []),

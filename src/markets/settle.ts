@@ -21,13 +21,13 @@ import { deriveEscrow, presentEdition, writeEscrow } from "./settle-escrow.ts";
 import { findOwner, recordRegistration, refusePromoted, updateMarket } from "./store.ts";
 import { recordWalletNews, type WalletFacts } from "./wallet-notices.ts";
 import {
-  askedWallet,
+  applyAskedWallet,
   holdsOtherWallet,
   NO_CHANGE,
   OTHER_WALLET,
-  pendingChange,
+  pickAskedWallet,
+  toPendingChange,
   wasNeverProviders,
-  withAsked,
 } from "./wallets.ts";
 
 export type Provisioning = Pick<MarketRow, "did" | "environment" | "network">;
@@ -51,11 +51,11 @@ export async function recordWaiting(
   await commit(db, [
     recordRegistration(db, job, { registrationTx: txHash, reason: reason === "mining" ? null : reason }),
     recordSplit(db, network, did, split, driven, Date.now()),
-    ...(reason === "insufficient_gas" ? [raiseAlert(db, lowGasAlert(network))] : []),
+    ...(reason === "insufficient_gas" ? [raiseAlert(db, toProvisioningGasAlert(network))] : []),
   ]);
 }
 
-const lowGasAlert = (network: string) => ({
+const toProvisioningGasAlert = (network: string) => ({
   kind: "low_gas" as const,
   subject: `registrar on ${network}`,
   message: "The registrar's account cannot pay for its transactions: markets wait in PROVISIONING.",
@@ -64,7 +64,7 @@ const lowGasAlert = (network: string) => ({
 export const settleMarkets = (deps: Deps, job: Provisioning, result: Provisioned): Promise<MarketRow[]> =>
   retryConflicts(() => settleOnce(deps, job, result));
 
-const settleReads = ({ db, config }: Deps, { did, environment, network }: Provisioning) => ({
+const buildSettleReads = ({ db, config }: Deps, { did, environment, network }: Provisioning) => ({
   found: findPublicAgent(db, did),
   newest: findNewestVersion(db, did),
   markets: findMarkets(db, did, environment),
@@ -74,16 +74,16 @@ const settleReads = ({ db, config }: Deps, { did, environment, network }: Provis
   newestLine: findNewestLine(db, { did, network, contract: presentEdition({ config }, network) }),
   account: findOwner(db, did),
 });
-type Facts = ReadResults<ReturnType<typeof settleReads>>;
+type Facts = ReadResults<ReturnType<typeof buildSettleReads>>;
 type MarketMove = { readonly before: MarketRow; readonly after: MarketRow };
 
 async function settleOnce(deps: Deps, job: Provisioning, result: Provisioned): Promise<MarketRow[]> {
   const { db } = deps;
   const { environment, network, did } = job;
-  const facts = await readBatch(db, settleReads(deps, job));
+  const facts = await readBatch(db, buildSettleReads(deps, job));
   const { found, markets, otherMarkets } = facts;
   // Another wallet may have been requested meanwhile: this answer does not settle markets that wait for that one.
-  const waiting = markets.filter((row) => row.network === network && askedWallet(row) === result.split.wallet);
+  const waiting = markets.filter((row) => row.network === network && pickAskedWallet(row) === result.split.wallet);
   if (!found) return markets;
   if (waiting.length === 0) {
     await recheckAnswer(deps, job, result, [...markets, ...otherMarkets]);
@@ -93,7 +93,7 @@ async function settleOnce(deps: Deps, job: Provisioning, result: Provisioned): P
   const overtaken =
     environment === "sandbox" &&
     result.driven.state === "done" &&
-    holdsOtherWallet(waiting.map(withAsked), otherMarkets);
+    holdsOtherWallet(waiting.map(applyAskedWallet), otherMarkets);
   const final = isFinal(found.agent.status);
   const waits =
     final || overtaken ? null : findWaitingChange(result, network, [...facts.escrows, ...facts.otherEscrows]);
@@ -105,9 +105,9 @@ async function settleOnce(deps: Deps, job: Provisioning, result: Provisioned): P
   const moves = decideMarketMoves(facts, job, settling, now);
   await commitAll(deps, [
     ...(environment === found.agent.environment ? [] : [refusePromoted(db, found.agent)]),
-    recordSplit(db, network, did, { ...result.split, wallet: walletHeldBy(result) }, result.driven, Date.now()),
-    ...("failed" in said && said.failed === "cancelled" ? [raiseAlert(db, cancelledChangeAlert(job))] : []),
-    ...(await settleStatements(deps, job, facts, settling, moves, now)),
+    recordSplit(db, network, did, { ...result.split, wallet: pickHeldWallet(result) }, result.driven, Date.now()),
+    ...("failed" in said && said.failed === "cancelled" ? [raiseAlert(db, toCancelledChangeAlert(job))] : []),
+    ...(await recordSettled(deps, job, facts, settling, moves, now)),
     ...("failed" in said
       ? []
       : recordWalletNews(deps, job, toWalletFacts(facts), { ...said.onChain, wallet: said.onChain.operationalWallet })),
@@ -147,7 +147,7 @@ async function keepWaiting(
   const { db } = deps;
   const { found, markets } = facts;
   const now = deps.clock.now();
-  const standing = { ...pendingChange(waits), operationalWallet: split.wallet, reason: OTHER_WALLET, updatedAt: now };
+  const standing = { ...toPendingChange(waits), operationalWallet: split.wallet, reason: OTHER_WALLET, updatedAt: now };
   const moves = waiting
     .map((before): MarketMove => {
       const registrationTx = txHash ?? before.registrationTx;
@@ -155,7 +155,7 @@ async function keepWaiting(
     })
     .filter(
       ({ before, after }) =>
-        before.status !== after.status || before.reason !== after.reason || !sameChange(before, after),
+        before.status !== after.status || before.reason !== after.reason || !isSameChange(before, after),
     );
   await commitAll(deps, [
     ...(found && job.environment !== found.agent.environment ? [refusePromoted(db, found.agent)] : []),
@@ -168,10 +168,10 @@ async function keepWaiting(
 }
 
 /** The wallet that the contract has: the requested one, unless that still waits for the delay. */
-const walletHeldBy = ({ driven, split }: Provisioned): string =>
+const pickHeldWallet = ({ driven, split }: Provisioned): string =>
   driven.state === "done" ? (driven.onChain.operationalWallet ?? split.wallet) : split.wallet;
 
-const cancelledChangeAlert = ({ did, network }: Provisioning) => ({
+const toCancelledChangeAlert = ({ did, network }: Provisioning) => ({
   kind: "operational_wallet" as const,
   subject: `${did} on ${network}`,
   message: "A scheduled change of the operational wallet was cancelled on-chain; the market keeps its wallet.",
@@ -185,7 +185,7 @@ async function recheckAnswer(
   rows: readonly MarketRow[],
 ): Promise<void> {
   const open = rows.filter((row) => row.network === network && row.status === "ACTIVE");
-  const held = walletHeldBy(result);
+  const held = pickHeldWallet(result);
   if (result.driven.state === "done" && open.every((row) => row.operationalWallet === held)) return;
   await commit(db, [recheckOperation(db, toSplitKey(network, did), Date.now())]);
 }
@@ -210,14 +210,14 @@ function decideMarketMoves(facts: Facts, job: Provisioning, settling: Settling, 
   return [
     ...waiting
       .map((row): MarketMove => ({ before: row, after: settleRow(row, said, known, now) }))
-      .filter(({ before, after }) => before.status !== after.status || !sameChange(before, after)),
+      .filter(({ before, after }) => before.status !== after.status || !isSameChange(before, after)),
     ...followSplit(facts, job, said, waiting, now),
     ...again.map((row): MarketMove => ({ before: row, after: { ...row, status: "PROVISIONING", updatedAt: now } })),
   ];
 }
 
 /** True if the row would stay as it is, because its change is still waiting. */
-const sameChange = (a: MarketRow, b: MarketRow): boolean =>
+const isSameChange = (a: MarketRow, b: MarketRow): boolean =>
   a.operationalWallet === b.operationalWallet &&
   a.pendingWallet === b.pendingWallet &&
   a.pendingUntil === b.pendingUntil &&
@@ -226,7 +226,7 @@ const sameChange = (a: MarketRow, b: MarketRow): boolean =>
 const applyMoves = (rows: readonly MarketRow[], moves: readonly MarketMove[]): MarketRow[] =>
   rows.map((row) => moves.find(({ before }) => before === row)?.after ?? row);
 
-async function settleStatements(
+async function recordSettled(
   deps: Deps,
   job: Provisioning,
   facts: Facts,
@@ -327,7 +327,7 @@ function settleRow(row: MarketRow, said: ChainAnswer, known: EscrowRow | undefin
   const { onChain, txHash } = said;
   const wallet = {
     operationalWallet: onChain.operationalWallet ?? row.operationalWallet,
-    ...(onChain.scheduled ? pendingChange(onChain.scheduled) : NO_CHANGE),
+    ...(onChain.scheduled ? toPendingChange(onChain.scheduled) : NO_CHANGE),
   };
   const registrationTx = txHash ?? row.registrationTx;
   const opened = { ...wallet, escrowWallet: onChain.vault, registrationTx };

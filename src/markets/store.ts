@@ -4,9 +4,9 @@ import type { Due } from "../core/due.ts";
 import type { Environment } from "../core/vocabulary.ts";
 import { type Database, guard, mustChange, type Read, readAll, type Statement } from "../db/batch.ts";
 import { type AgentRow, agentMarkets, type MarketRow } from "../db/tables/agents.ts";
-import { environmentOf } from "../identity/store.ts";
+import { selectAgentEnvironment } from "../identity/store.ts";
 import { findAddressee, type NoticeAccount } from "../journal/notice-store.ts";
-import { EVERYWHERE, marketCode, REGIONS } from "./jurisdictions.ts";
+import { EVERYWHERE, formatMarketCode, REGIONS } from "./jurisdictions.ts";
 import { OTHER_WALLET } from "./wallets.ts";
 
 type MarketKey = Pick<MarketRow, "did" | "environment" | "market" | "network">;
@@ -52,7 +52,7 @@ export const findOffers = (
   currencies: readonly string[],
 ): Read<Offer[]> => {
   const wide = [...Object.keys(REGIONS), EVERYWHERE];
-  const codes = currencies.flatMap((currency) => wide.map((jurisdiction) => marketCode(jurisdiction, currency)));
+  const codes = currencies.flatMap((currency) => wide.map((jurisdiction) => formatMarketCode(jurisdiction, currency)));
   const country = sql`(select p.country from agents b join principals p on p.principal_id = b.principal_id where b.did = ${consumerDid})`;
   return readAll(
     db
@@ -65,7 +65,7 @@ export const findOffers = (
       .where(
         and(
           eq(agentMarkets.did, providerDid),
-          eq(agentMarkets.environment, environmentOf(providerDid)),
+          eq(agentMarkets.environment, selectAgentEnvironment(providerDid)),
           or(
             inArray(agentMarkets.market, codes),
             ...currencies.map((currency) => eq(agentMarkets.market, sql`${country} || ${`-${currency}`}`)),
@@ -188,4 +188,4 @@ export const dropSandboxMarkets = (db: Database, dids: readonly string[]): State
 
 /** Refuses once the agent has been promoted: in its new environment, its document has to state its markets. */
 export const refusePromoted = (db: Database, { did, environment }: Pick<AgentRow, "did" | "environment">): Statement =>
-  guard(db, sql`${environmentOf(did)} = ${environment}`);
+  guard(db, sql`${selectAgentEnvironment(did)} = ${environment}`);

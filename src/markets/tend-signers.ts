@@ -1,7 +1,8 @@
 // Tends the transactions of the service's keys each minute: resends or replaces waiting ones, and alerts about gas and delays (CHN-17, JOB-9).
-import { gasThresholdOf, type Network, requireNetwork } from "../chain/networks.ts";
+
+import { recordLowGas } from "../chain/availability-store.ts";
+import { computeGasThreshold, type Network, requireNetwork } from "../chain/networks.ts";
 import type { SignerName } from "../chain/roles.ts";
-import { recordLowGas } from "../chain/standing-store.ts";
 import type { Deps } from "../context.ts";
 import { BEFORE_FIRST_DUE } from "../core/due.ts";
 import { LOW_GAS_SECONDS, MINUTE_MS, SECOND_MS } from "../core/limits.ts";
@@ -28,7 +29,7 @@ const createTender = (name: string, signer: SignerName): EachJob => ({
     const standing = await tendSigner(deps.env, signer, network);
     const configured = requireNetwork(deps.config.networks, network);
     if (!standing.ok) return standing.error.reason === "wrong_chain" ? raiseWrongChain(deps, configured) : false;
-    const alerts = alertsOf(configured, signer, standing.value);
+    const alerts = toSignerAlerts(configured, signer, standing.value);
     await commit(deps.db, [
       ...alerts.map((alert) => raiseAlert(deps.db, alert)),
       ...(alerts.some(({ kind }) => kind === "low_gas")
@@ -49,14 +50,14 @@ async function raiseWrongChain({ db }: Deps, { network, chain_id }: Network): Pr
   return true;
 }
 
-function alertsOf(
+function toSignerAlerts(
   configured: Network,
   signer: SignerName,
   { balance, oldestSentAt, reason, waiting }: SignerStanding,
 ): Alert[] {
   const subject = `${signer} on ${configured.network}`;
   const late = oldestSentAt !== null && Date.now() > oldestSentAt + WAITING_TOO_LONG_MS;
-  const low = balance < gasThresholdOf(configured) || reason === "insufficient_gas";
+  const low = balance < computeGasThreshold(configured) || reason === "insufficient_gas";
   const because =
     reason === "fee_above_bound" ? "the network's fees are above the configured bound" : "no block included them";
   return [

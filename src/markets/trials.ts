@@ -15,7 +15,7 @@ import { countTogether, findTogether, findTrials, hasJustReached, putTrials } fr
 const isMainnet = ({ networks }: Config, name: string): boolean => findNetwork(networks, name)?.kind === "mainnet";
 
 /** Reads the registrations of the account and of all accounts together, only for a sandbox call that names a mainnet. */
-export function trialReads({ db, tenant, deps, environment }: ManagementCall, { markets }: MarketInput) {
+export function buildTrialReads({ db, tenant, deps, environment }: ManagementCall, { markets }: MarketInput) {
   const counts = environment === "sandbox" && markets.some(({ network }) => isMainnet(deps.config, network));
   return dropAbsentReads({
     trials: counts ? findTrials(db, tenant) : null,
@@ -23,7 +23,7 @@ export function trialReads({ db, tenant, deps, environment }: ManagementCall, { 
   });
 }
 
-type TrialFacts = ReadResults<ReturnType<typeof trialReads>> & {
+type TrialFacts = ReadResults<ReturnType<typeof buildTrialReads>> & {
   readonly caller: Pick<ManagementCaller, "platformStatus">;
   /** The markets for which the call asks the chain. */
   readonly wanted: readonly MarketRow[];
@@ -81,11 +81,11 @@ function countForAllAccounts(
   const from = Math.ceil((most * TOGETHER_ALERT_PERCENT) / 100);
   return [
     ...countTogether(db, counting, most),
-    raiseAlert(db, registrationsAlert(from, most), now, hasJustReached(from, counting)),
+    raiseAlert(db, toRegistrationsAlert(from, most), now, hasJustReached(from, counting)),
   ];
 }
 
-const registrationsAlert = (from: number, most: number): Alert => ({
+const toRegistrationsAlert = (from: number, most: number): Alert => ({
   kind: "sandbox_registrations",
   subject: "all accounts that are not accredited",
   message: `${from} providers were registered on mainnets from sandboxes within 24 hours. From ${most} on, registrations are refused.`,

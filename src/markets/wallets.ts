@@ -6,12 +6,12 @@ import type { EscrowRow } from "../db/tables/money.ts";
 import { wasEverRegistered } from "../escrow/wallets.ts";
 import type { Changes } from "../journal/activity.ts";
 
-export const sameMarket = (a: MarketRow, b: MarketRow): boolean => a.market === b.market && a.network === b.network;
+export const isSameMarket = (a: MarketRow, b: MarketRow): boolean => a.market === b.market && a.network === b.network;
 
 type Pending = Pick<MarketRow, "pendingWallet" | "pendingUntil" | "pendingNonce">;
 export const NO_CHANGE: Pending = { pendingWallet: null, pendingUntil: null, pendingNonce: null };
 
-export const pendingChange = ({ wallet, effectiveAt, nonce }: WalletChange): Pending => ({
+export const toPendingChange = ({ wallet, effectiveAt, nonce }: WalletChange): Pending => ({
   pendingWallet: wallet,
   pendingUntil: effectiveAt,
   pendingNonce: nonce,
@@ -24,12 +24,12 @@ export const toWalletChange = ({ pendingWallet, pendingUntil, pendingNonce }: Ma
     : { wallet: pendingWallet, effectiveAt: pendingUntil, nonce: pendingNonce };
 
 /** The wallet for which a market asks the contract: its own if it waits, the pending one if it is open; null if it asks for none. */
-export const askedWallet = (row: MarketRow): string | null =>
+export const pickAskedWallet = (row: MarketRow): string | null =>
   row.status === "PROVISIONING" ? row.operationalWallet : row.status === "ACTIVE" ? row.pendingWallet : null;
 
-export const withAsked = (row: MarketRow): MarketRow => ({
+export const applyAskedWallet = (row: MarketRow): MarketRow => ({
   ...row,
-  operationalWallet: askedWallet(row) ?? row.operationalWallet,
+  operationalWallet: pickAskedWallet(row) ?? row.operationalWallet,
 });
 
 /** A market, or an escrow, which stays when its markets are removed. */
@@ -61,9 +61,9 @@ export function decideWallet(rows: readonly MarketRow[]): string | null {
 }
 
 /** The wallets that an edit changes, per network, for its activity entry. Null: no market there has a wallet or asks for one. */
-export function walletChanges(before: readonly MarketRow[], after: readonly MarketRow[]): Changes {
+export function diffWallets(before: readonly MarketRow[], after: readonly MarketRow[]): Changes {
   const wished = (rows: readonly MarketRow[], network: string) =>
-    decideWallet(rows.filter((row) => row.network === network).map(withAsked));
+    decideWallet(rows.filter((row) => row.network === network).map(applyAskedWallet));
   const networks = new Set([...before, ...after].map(({ network }) => network));
   return Object.fromEntries(
     [...networks]
@@ -82,7 +82,7 @@ export const findChangedNetworks = (
   [...new Set(asked.map(({ network }) => network))].filter((network) => {
     const row = markets.find((one) => one.network === network);
     const known = row
-      ? (askedWallet(row) ?? row.operationalWallet)
+      ? (pickAskedWallet(row) ?? row.operationalWallet)
       : escrows.find((one) => one.network === network)?.operationalWallet.toLowerCase();
     return known !== undefined && known !== "" && known !== findWalletOn(asked, network);
   });

@@ -4,7 +4,7 @@
 import type { ProviderOnChain } from "../chain/gateway.ts";
 import { hashDid } from "../chain/hashes.ts";
 import { requireNetwork } from "../chain/networks.ts";
-import { firstCheckAt, nextCheckAfter } from "../chain/operations.ts";
+import { computeFirstCheck, computeNextCheck } from "../chain/operations.ts";
 import { recordSplit, toSplitKey, toSplitPurpose } from "../chain/split.ts";
 import { findDueOperations, findOperation, noteCheck } from "../chain/store.ts";
 import { commitAll } from "../commit.ts";
@@ -17,7 +17,7 @@ import { commit, mustChange, type ReadResults, readBatch, type Statement } from 
 import type { MarketRow } from "../db/tables/agents.ts";
 import type { OperationRow } from "../db/tables/chain.ts";
 import { setChainThreshold } from "../escrow/store.ts";
-import { vaultThreshold } from "../escrow/threshold.ts";
+import { pickVaultThreshold } from "../escrow/threshold.ts";
 import { parseCertificate } from "../identity/aid.ts";
 import { findEscrows, findMarkets, findNewestVersion, findPublicAgent } from "../identity/store.ts";
 import type { EachJob } from "../jobs/job.ts";
@@ -26,7 +26,7 @@ import { createSigner } from "../objects/signers.ts";
 import { signMarketChange } from "./document.ts";
 import { findOwner, updateMarket } from "./store.ts";
 import { recordStrangeWallet } from "./wallet-notices.ts";
-import { askedWallet, decideWallet, OTHER_WALLET, wasNeverProviders } from "./wallets.ts";
+import { decideWallet, OTHER_WALLET, pickAskedWallet, wasNeverProviders } from "./wallets.ts";
 
 const KIND = "provider_split";
 const REORGANISED = "reorganised";
@@ -57,7 +57,7 @@ async function watchRegistration(deps: Deps, network: string, did: string): Prom
     if (!read.ok) return false;
     if (isAsWanted(operation, read.value)) {
       const checks = operation.checks + 1;
-      await commit(db, [noteCheck(db, operation, checks, nextCheckAfter(checks, Date.now()))]);
+      await commit(db, [noteCheck(db, operation, checks, computeNextCheck(checks, Date.now()))]);
       return true;
     }
   }
@@ -67,7 +67,7 @@ async function watchRegistration(deps: Deps, network: string, did: string): Prom
 const isAsWanted = ({ wanted }: OperationRow, { registered, operationalWallet, threshold }: ProviderOnChain): boolean =>
   registered && wanted["wallet"] === operationalWallet && threshold === BigInt(wanted["threshold"] ?? 0);
 
-const watchReads = ({ db }: Deps, network: string, did: string) => ({
+const buildWatchReads = ({ db }: Deps, network: string, did: string) => ({
   operation: findOperation(db, toSplitKey(network, did)),
   found: findPublicAgent(db, did),
   newest: findNewestVersion(db, did),
@@ -77,11 +77,11 @@ const watchReads = ({ db }: Deps, network: string, did: string) => ({
   productionEscrows: findEscrows(db, did, "production"),
   account: findOwner(db, did),
 });
-type Facts = ReadResults<ReturnType<typeof watchReads>>;
+type Facts = ReadResults<ReturnType<typeof buildWatchReads>>;
 
 /** Reads the rows before the chain: a change that the chain's answer does not include yet also changes the operation, and is a conflict. */
 async function compareWithContract(deps: Deps, network: string, did: string): Promise<boolean> {
-  const facts = await readBatch(deps.db, watchReads(deps, network, did));
+  const facts = await readBatch(deps.db, buildWatchReads(deps, network, did));
   const { operation } = facts;
   if (!operation || operation.nextCheckAt === null) return false;
   const read = await deps.chain.readProvider(network, hashDid(did));
@@ -89,9 +89,9 @@ async function compareWithContract(deps: Deps, network: string, did: string): Pr
   const onChain = read.value;
   const held = onChain.registered ? onChain.operationalWallet : null;
   const rows = [...facts.production, ...facts.sandbox].filter((row) => row.network === network);
-  const asked = rows.filter((row) => askedWallet(row) !== null);
+  const asked = rows.filter((row) => pickAskedWallet(row) !== null);
   const wish = decideWallet(rows);
-  const arrived = asked.filter((row) => askedWallet(row) === held && (held === wish || row.status === "ACTIVE"));
+  const arrived = asked.filter((row) => pickAskedWallet(row) === held && (held === wish || row.status === "ACTIVE"));
   const lost = rows.filter(
     (row) => row.status === "ACTIVE" && row.operationalWallet !== held && (held === null || row.pendingWallet !== held),
   );
@@ -118,7 +118,7 @@ const recordCheck = ({ db }: Deps, operation: OperationRow, nextCheckAt: number 
 
 /** Waiting markets are driven by other jobs, so the check is postponed. */
 const postponeCheck = (deps: Deps, operation: OperationRow): Promise<void> =>
-  commit(deps.db, recordCheck(deps, operation, firstCheckAt(Date.now())));
+  commit(deps.db, recordCheck(deps, operation, computeFirstCheck(Date.now())));
 
 async function provisionAgain({ env }: Deps, rows: readonly MarketRow[]): Promise<void> {
   const [first] = rows;
@@ -164,10 +164,10 @@ async function makeMarketsWait(
   };
   const promised = lost.some((row) => row.environment === environment) && !isFinal(found.agent.status);
   await commitAll(deps, [
-    ...recordCheck(deps, operation, firstCheckAt(Date.now())),
+    ...recordCheck(deps, operation, computeFirstCheck(Date.now())),
     ...[...waiting].flatMap(([before, after]) => updateMarket(db, before, after)),
     ...(promised ? await signMarketChange(deps, source, now) : []),
-    ...(reason === REORGANISED ? [raiseAlert(db, undoneAlert(deps, operation))] : []),
+    ...(reason === REORGANISED ? [raiseAlert(db, toUndoneAlert(deps, operation))] : []),
     ...(reason === OTHER_WALLET && held !== null
       ? recordStrangeWallet(
           deps,
@@ -201,18 +201,18 @@ async function confirmSplit(
   const behind = [...sandboxEscrows, ...productionEscrows]
     .filter((row) => row.network === network)
     .filter((row) => row.chainThreshold !== threshold);
-  const gone = behind.some((row) => vaultThreshold(row) !== threshold);
+  const gone = behind.some((row) => pickVaultThreshold(row) !== threshold);
   const split = { wallet: onChain.operationalWallet, threshold };
   const driven = { state: "done", onChain, txHash: null } as const;
   await commit(db, [
     ...recordCheck(deps, operation, null),
     recordSplit(db, network, did, split, driven, Date.now()),
     ...(behind.length > 0 ? [setChainThreshold(db, { did, network }, threshold)] : []),
-    ...(gone ? [raiseAlert(db, undoneAlert(deps, operation))] : []),
+    ...(gone ? [raiseAlert(db, toUndoneAlert(deps, operation))] : []),
   ]);
 }
 
-const undoneAlert = ({ config }: Deps, { network, subject: did }: OperationRow): Alert => ({
+const toUndoneAlert = ({ config }: Deps, { network, subject: did }: OperationRow): Alert => ({
   kind: "chain_reorganised",
   subject: `${did} on ${requireNetwork(config.networks, network).network}`,
   message: "A reorg undid the provider's registration or threshold; it is being repeated.",

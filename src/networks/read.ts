@@ -1,13 +1,15 @@
 // Lists the networks for operators (CHN-32): one trip, another one if calls wait, and then one request to each node, all at once.
 import { type OperatorCall, readPage } from "../call.ts";
 import {
+  computeCallExpiry,
+  computeOldestUnexpired,
   describeCall,
   encodeCancellation,
-  expiryOf,
   isCancellableByGuardian,
   type NameProvider,
-  oldestUnexpiredAt,
 } from "../chain/acts.ts";
+import { computeLagSeconds, findClosure } from "../chain/availability.ts";
+import { type Followed, findFollowedNetworks } from "../chain/availability-store.ts";
 import type { Hash } from "../chain/hashes.ts";
 import { findLiveFaults, WEI_DECIMALS } from "../chain/live-faults.ts";
 import {
@@ -18,10 +20,8 @@ import {
   readNetworkFacts,
   type SignerAddresses,
 } from "../chain/network-facts.ts";
-import { formatTokenUnits, gasThresholdOf, type Network, toCaip2 } from "../chain/networks.ts";
+import { computeGasThreshold, formatTokenUnits, type Network, toCaip2 } from "../chain/networks.ts";
 import { SIGNER_ROLES, SIGNERS, type SignerName, type SignerRole } from "../chain/roles.ts";
-import { findClosure, lagSecondsOf } from "../chain/standing.ts";
-import { type Followed, findFollowedNetworks } from "../chain/standing-store.ts";
 import { toIso } from "../core/clock.ts";
 import { SCHEDULED_SHOWN_MAX } from "../core/limits.ts";
 import { formatAmount } from "../core/money.ts";
@@ -52,7 +52,7 @@ export async function getNetworks(call: OperatorCall, query: NetworkQuery): Prom
   const now = Date.now();
   const { followed, ...waiting } = await read({
     followed: findFollowedNetworks(db, names),
-    ...scheduledReads(db, names, oldestUnexpiredAt(now)),
+    ...buildScheduledReads(db, names, computeOldestUnexpired(now)),
   });
   const nameOf = await readProviderNames(db, networks, waiting);
   const facts = await readNetworkFacts(networks, await readSignerAddresses(deps.env, names));
@@ -120,7 +120,7 @@ const toChainView = (network: Network, { node, fallback, token, editions, accoun
   signers: SIGNERS.map((signer) => {
     const { address, wei } = accounts[signer];
     const balance = wei === null ? null : formatAmount(wei, WEI_DECIMALS);
-    return { signer, address, balance_eth: balance, low_gas: wei === null ? null : wei < gasThresholdOf(network) };
+    return { signer, address, balance_eth: balance, low_gas: wei === null ? null : wei < computeGasThreshold(network) };
   }),
 });
 
@@ -164,7 +164,7 @@ const toRoleView = ({
 type WaitingCalls = { readonly [read: string]: unknown };
 const [LISTED, COUNTED] = ["calls on ", "count on "];
 
-const scheduledReads = (db: Database, names: readonly string[], readySince: number) =>
+const buildScheduledReads = (db: Database, names: readonly string[], readySince: number) =>
   Object.fromEntries(
     names.flatMap((name): [string, Read<readonly KeyActRow[] | number>][] => [
       [LISTED + name, findScheduled(db, name, readySince, SCHEDULED_SHOWN_MAX)],
@@ -172,7 +172,7 @@ const scheduledReads = (db: Database, names: readonly string[], readySince: numb
     ]),
   );
 
-const callsOn = ({ network }: Network, waiting: WaitingCalls) => waiting[LISTED + network] as readonly KeyActRow[];
+const pickCalls = ({ network }: Network, waiting: WaitingCalls) => waiting[LISTED + network] as readonly KeyActRow[];
 
 /** Looks up the providers that waiting calls name. */
 async function readProviderNames(
@@ -185,14 +185,14 @@ async function readProviderNames(
     hashes.add(hash);
     return hash;
   };
-  for (const network of networks) for (const call of callsOn(network, waiting)) describeEffect(network, call, note);
+  for (const network of networks) for (const call of pickCalls(network, waiting)) describeEffect(network, call, note);
   if (hashes.size === 0) return toProviderNames([]);
   return toProviderNames((await readBatch(db, { providers: findProvidersByHash(db, [...hashes]) })).providers);
 }
 
 /** The calls that wait in the authorities, as the follower has read them. */
 function toScheduledView(network: Network, waiting: WaitingCalls, nameOf: NameProvider): NetworkState["scheduled"] {
-  const calls = callsOn(network, waiting).map((call) => toCallView(network, call, nameOf));
+  const calls = pickCalls(network, waiting).map((call) => toCallView(network, call, nameOf));
   return { count: waiting[COUNTED + network.network] as number, calls };
 }
 
@@ -218,7 +218,7 @@ function toCallView(
     tx_hash: txHash,
     scheduled_at: toIso(minedAt),
     executable_from: toIso(readyAt),
-    executable_until: toIso(expiryOf(readyAt)),
+    executable_until: toIso(computeCallExpiry(readyAt)),
     guardian_cancels: call && isCancellableByGuardian(network, call),
     cancellation: call && { to: authority, data: encodeCancellation(call) },
   };
@@ -228,7 +228,7 @@ function toFollowerView({ network }: Network, followed: readonly Followed[], now
   const one = followed.find((each) => each.network === network);
   return {
     read_through: one && one.readThrough > 0 ? toIso(one.readThrough) : null,
-    lag_seconds: one ? lagSecondsOf(one, now) : null,
+    lag_seconds: one ? computeLagSeconds(one, now) : null,
     head_block: one?.headBlock || null,
     booked_block: one?.bookedBlock ?? null,
     closed: one ? findClosure(one, now) : null,

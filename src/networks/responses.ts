@@ -3,7 +3,7 @@
 import * as z from "zod";
 import { SIGNER_ROLE_NAMES, SIGNERS } from "../chain/roles.ts";
 import { SCHEDULED_SHOWN_MAX } from "../core/limits.ts";
-import { listOf } from "../http/response-parts.ts";
+import { buildListSchema } from "../http/response-parts.ts";
 import { instant, url } from "../http/schemas.ts";
 import { closure } from "../jobs/responses.ts";
 
@@ -135,7 +135,7 @@ const networkState = z
   .register(z.globalRegistry, { id: "NetworkState" });
 export type NetworkState = z.infer<typeof networkState>;
 
-export const networkList = listOf(networkState)
+export const networkList = buildListSchema(networkState)
   .extend({ configuration_fault: z.string().nullable() })
   .register(z.globalRegistry, { id: "NetworkList" });
 export type NetworkPage = z.infer<typeof networkList>;

@@ -1,5 +1,5 @@
 // Route of the operator's view of the networks (CHN-32).
-import { route } from "../http/route.ts";
+import { defineRoute } from "../http/route.ts";
 import { getNetworks } from "./read.ts";
 import { networkQuery } from "./schema.ts";
 
@@ -7,7 +7,7 @@ import { networkQuery } from "./schema.ts";
 export const NETWORKS_PATH = "/v1/operator/networks";
 
 export const networkRoutes = [
-  route({
+  defineRoute({
     method: "get",
     path: NETWORKS_PATH,
     operationId: "listNetworks",

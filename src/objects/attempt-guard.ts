@@ -41,8 +41,8 @@ export class AttemptGuard extends DurableObject {
     const all = sql.exec("select account, at from failures where address = ? order by at", guess.address).toArray();
     const own = all.filter((row) => row["account"] === guess.account);
     const wait = Math.max(
-      msUntilBelow(own, perAccount, now, windowMs),
-      msUntilBelow(all, perAddress, now, windowMs),
+      computeMsUntilBelow(own, perAccount, now, windowMs),
+      computeMsUntilBelow(all, perAddress, now, windowMs),
       this.untilPlace(now, bucket),
     );
     if (wait > 0) return { ok: false, retryAfterMs: wait };
@@ -119,7 +119,7 @@ export class AttemptGuard extends DurableObject {
 type Row = Record<string, SqlStorageValue>;
 
 /** Returns the milliseconds until fewer than `most` of the rows, given oldest first, are within the window. */
-function msUntilBelow(rows: readonly Row[], most: number, now: number, windowMs: number): number {
+function computeMsUntilBelow(rows: readonly Row[], most: number, now: number, windowMs: number): number {
   const leaves = rows.length < most ? undefined : rows[rows.length - most];
   return leaves === undefined ? 0 : Number(leaves["at"]) + windowMs - now;
 }

@@ -18,13 +18,17 @@ export function createSigner(binding: SignersBinding, signer: SignerName, networ
   const on = { signer, network };
   return {
     address: () => stub.address(on),
-    submit: (key, call, place, until) => withDeadline(stub.submit(on, key, call, place, until), network, until),
-    withdraw: (key, until) => withDeadline(stub.withdraw(on, key, until), network, until),
+    submit: (key, call, place, until) => awaitWorkUntil(stub.submit(on, key, call, place, until), network, until),
+    withdraw: (key, until) => awaitWorkUntil(stub.withdraw(on, key, until), network, until),
   };
 }
 
 /** Stops waiting at `until`. The object finishes work that it has begun, and the next attempt finds the outcome under its key. */
-async function withDeadline<T>(work: Promise<ChainResult<T>>, network: string, until: number): Promise<ChainResult<T>> {
+async function awaitWorkUntil<T>(
+  work: Promise<ChainResult<T>>,
+  network: string,
+  until: number,
+): Promise<ChainResult<T>> {
   const late = scheduler.wait(Math.max(0, until - Date.now())).then(() => toUnavailable(network, "timeout"));
   return Promise.race([work, late]);
 }
@@ -45,5 +49,5 @@ export const tendSigner = (
   network: string,
 ): Promise<ChainResult<SignerStanding>> => {
   const until = Date.now() + TENDED_WITHIN_MS;
-  return withDeadline(getSignerObject(binding, signer, network).tend({ signer, network }, until), network, until);
+  return awaitWorkUntil(getSignerObject(binding, signer, network).tend({ signer, network }, until), network, until);
 };

@@ -1,7 +1,7 @@
 // Records the end of unpaid intents, with their events (PAY-13).
 import { commitAll } from "../commit.ts";
 import type { Deps } from "../context.ts";
-import { aheadOf } from "../core/clock.ts";
+import { measureAhead } from "../core/clock.ts";
 import type { Due } from "../core/due.ts";
 import { move } from "../core/machine.ts";
 import { Conflict } from "../core/retry.ts";
@@ -28,7 +28,7 @@ export const abandonIntents: BulkJob = {
 export async function findAbandoned(deps: Deps, after: Due, slice: number): Promise<Slice | null> {
   const { db, clock } = deps;
   const now = clock.now();
-  const { due } = await readBatch(db, { due: findDueIntents(db, { now, ahead: aheadOf(clock) }, after, slice) });
+  const { due } = await readBatch(db, { due: findDueIntents(db, { now, ahead: measureAhead(clock) }, after, slice) });
   const [oldest, last] = [due[0], due.at(-1)];
   if (!oldest || !last) return null;
   const next = due.length === slice ? { at: last.expiresAt, id: last.intentId } : null;

@@ -1,7 +1,7 @@
 // The form of AEA/P clients (PAY-18, PAY-19): answers where to pay and, given the parties and the amount, opens an intent.
 import type { AgentCall } from "../call.ts";
 import { findNetwork } from "../chain/networks.ts";
-import { fieldError, type ServiceError, validationError } from "../core/errors.ts";
+import { type ServiceError, toFieldError, toValidationError } from "../core/errors.ts";
 import type { IntentRow } from "../db/tables/money.ts";
 import { toClientRefusal } from "./eligibility.ts";
 import { openIntent } from "./open.ts";
@@ -16,14 +16,14 @@ export async function getPaymentAddress(call: AgentCall, query: AddressQuery): P
   if (!isOrder(query)) {
     await call.read({});
     if (!network)
-      throw validationError([fieldError("network", "invalid_value", "No such network; see GET /v1/markets.")]);
+      throw toValidationError([toFieldError("network", "invalid_value", "No such network; see GET /v1/markets.")]);
     return toAddressView(network);
   }
   const order = await readOrder(call, query);
   const faults = findPayerFaults(query);
   if (faults.length > 0) {
     await call.read({});
-    throw validationError(faults);
+    throw toValidationError(faults);
   }
   const show = (intent: IntentRow) => toIntentAddressView(call.deps.config, intent);
   return openIntent(call, order, show, query.payer?.toLowerCase() ?? null);
@@ -45,5 +45,5 @@ async function readOrder(call: AgentCall, query: AddressQuery): Promise<Order> {
   }
   await call.read({});
   const missing = REQUIRED_ORDER_FIELDS.filter((name) => query[name] === undefined);
-  throw validationError(missing.map((name) => fieldError(name, "required")));
+  throw toValidationError(missing.map((name) => toFieldError(name, "required")));
 }

@@ -2,12 +2,12 @@
 import type { AgentCall } from "../call.ts";
 import {
   type Closure,
+  computeLagSeconds,
   findClosure,
-  lagSecondsOf,
   type NetworkAvailability,
   shouldTriggerFollower,
-} from "../chain/standing.ts";
-import { recordFollowerTriggered } from "../chain/standing-store.ts";
+} from "../chain/availability.ts";
+import { recordFollowerTriggered } from "../chain/availability-store.ts";
 import { ServiceError } from "../core/errors.ts";
 import { commit, type Statement } from "../db/batch.ts";
 
@@ -31,7 +31,7 @@ export function refuseClosedNetwork(standing: NetworkAvailability | undefined): 
     detail: {
       network: standing.network,
       reason,
-      ...(reason === "lag" && { lag_seconds: lagSecondsOf(standing, now) }),
+      ...(reason === "lag" && { lag_seconds: computeLagSeconds(standing, now) }),
       retry_after: retryAfter,
     },
   });

@@ -1,14 +1,19 @@
 // The refusals of a payment intent in their order, one function each (PAY-3). Pure.
+
+import type { NetworkAvailability } from "../chain/availability.ts";
 import type { Network } from "../chain/networks.ts";
-import type { NetworkAvailability } from "../chain/standing.ts";
 import { type ErrorCode, ServiceError } from "../core/errors.ts";
 import type { AgentRow } from "../db/tables/agents.ts";
 import type { AgentWithPrincipal } from "../identity/store.ts";
 import { findCoveringMarkets } from "../markets/jurisdictions.ts";
 import type { Offer } from "../markets/store.ts";
-import { effectiveAgentStatus, effectivePrincipalStatus, type StoredStatus } from "../principals/standing.ts";
+import {
+  type StoredStatus,
+  toEffectiveAgentStatus,
+  toEffectivePrincipalStatus,
+} from "../principals/effective-status.ts";
 import type { RatingMethod } from "../ratings/method.ts";
-import { ratingFromRow } from "../ratings/signals.ts";
+import { computeRatingFromRow } from "../ratings/signals.ts";
 import { refuseClosedNetwork } from "./closed.ts";
 import { type CheckOutcome, judgePolicy, POLICY_CHECKS, type Spender } from "./spend-policy.ts";
 import type { SpenderRow } from "./spend-store.ts";
@@ -115,7 +120,7 @@ function judgePolicies(parties: Parties, { units, settling }: DealRequest): Judg
   // Floors are compared with the rating at this instant, as it is published (TSK-18).
   const counterparty = {
     certTier: provider.agent.certTier,
-    rating: ratingFromRow(provider.agent, method, providerNow),
+    rating: computeRatingFromRow(provider.agent, method, providerNow),
   };
   return judgePolicy([consumer, ...delegators].map(toSpender), counterparty, payment).map((policy) => ({
     check: policy.check,
@@ -160,8 +165,8 @@ function refuseMixedEnvironments(consumer: AgentRow, provider: AgentRow): void {
 
 /** Refuses an agent that is not ACTIVE, by its own status or its principal's (PRN-12). The detail names which. */
 function refuseInactive(agent: AgentRow, principal: StoredStatus, now: number): void {
-  const principalStatus = effectivePrincipalStatus(principal, now);
-  const status = effectiveAgentStatus(agent.status, principalStatus);
+  const principalStatus = toEffectivePrincipalStatus(principal, now);
+  const status = toEffectiveAgentStatus(agent.status, principalStatus);
   if (status === "ACTIVE") return;
   throw new ServiceError("agent_not_active", {
     detail: { did: agent.did, status, ...(principalStatus !== "ACTIVE" && { principal_status: principalStatus }) },

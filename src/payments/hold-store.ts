@@ -7,7 +7,7 @@ import { type Database, mustChange, type Read, read, type Statement } from "../d
 import { type AgentRow, agents } from "../db/tables/agents.ts";
 import type { IntentRow } from "../db/tables/money.ts";
 import { spendHolds, spendLedger, spendSums } from "../db/tables/spending.ts";
-import { BLOCK_CLOCK_SKEW_MS, holdEndOf } from "../intents/states.ts";
+import { BLOCK_CLOCK_SKEW_MS, computeHoldEnd } from "../intents/states.ts";
 import { isPrincipalActive } from "../principals/store.ts";
 import {
   isPurseRow,
@@ -24,7 +24,8 @@ import {
 /** The end that is stored for a hold without one. */
 export const ENDLESS_HOLD = Number.MAX_SAFE_INTEGER;
 
-const toStoredHoldEnd = (intent: IntentRow): number => (intent.status === "PAID" ? ENDLESS_HOLD : holdEndOf(intent));
+const toStoredHoldEnd = (intent: IntentRow): number =>
+  intent.status === "PAID" ? ENDLESS_HOLD : computeHoldEnd(intent);
 
 const isHoldOf = (did: string, intent: IntentRow): SQL | undefined =>
   and(

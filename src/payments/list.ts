@@ -1,6 +1,6 @@
 // Lists an agent's own intents (PAY-22).
 import { type AgentCall, readPage } from "../call.ts";
-import { aheadOf } from "../core/clock.ts";
+import { measureAhead } from "../core/clock.ts";
 import { hashListing, type Page, toPage } from "../core/page.ts";
 import { listIntents } from "../intents/list-store.ts";
 import { hasHoldEnded } from "../intents/states.ts";
@@ -21,7 +21,7 @@ export async function getIntents(call: AgentCall, query: IntentQuery): Promise<P
     (intent) => {
       // Each intent is judged on its own clock, and block times are shifted to that clock too.
       const offset = intent.clockOffsetMs ?? 0;
-      const seen = intent.readThrough === null ? null : intent.readThrough + aheadOf(deps.clock) + offset;
+      const seen = intent.readThrough === null ? null : intent.readThrough + measureAhead(deps.clock) + offset;
       const shown = { released: hasHoldEnded(intent, seen), confirmBy: intent.confirmBy };
       return toIntentView(deps.config, intent, real + offset, shown);
     },

@@ -1,8 +1,8 @@
 // Opens a payment intent for either party against the consumer's policy (PAY-1 to PAY-12).
 import { type AgentCall, type Precheck, precheck } from "../call.ts";
 import { encodeStoredHash, hashDid, hashIntent, hashTerms, namesNoPayer } from "../chain/hashes.ts";
-import { fieldError, ServiceError, validationError } from "../core/errors.ts";
-import { newId } from "../core/ids.ts";
+import { ServiceError, toFieldError, toValidationError } from "../core/errors.ts";
+import { createId } from "../core/ids.ts";
 import { PROVIDER_INTENTS_MAX, SECOND_MS } from "../core/limits.ts";
 import { BASE_UNITS_MAX } from "../core/money.ts";
 import { dropAbsentReads } from "../db/batch.ts";
@@ -59,7 +59,7 @@ export async function openIntent<V>(
 
   const { consumer, delegators, provider, providerNow, providerDelegators } = parties;
   const { environment } = consumer.agent;
-  const intentId = newIntentId(payer, now);
+  const intentId = drawIntentId(payer, now);
   const intent: IntentRow = {
     intentId,
     intentHash: encodeStoredHash(hashIntent(intentId, payer)),
@@ -108,9 +108,9 @@ function requireDeal(call: AgentCall, proposal: Proposal, follower: FollowerSend
 }
 
 /** Draws an id whose hash has its highest bit clear: a set bit means that the hash commits to a payer (PAY-25). */
-function newIntentId(payer: string | null, now: number): string {
+function drawIntentId(payer: string | null, now: number): string {
   for (;;) {
-    const intentId = newId("pin", now);
+    const intentId = createId("pin", now);
     if (payer !== null || namesNoPayer(intentId)) return intentId;
   }
 }
@@ -118,7 +118,7 @@ function newIntentId(payer: string | null, now: number): string {
 /** A payment by the named payer always counts, so the payer must not be a wallet of the provider (FAC-22). */
 function refuseProvidersWallet(payer: string | null, { wallets }: Pick<AgentRow, "wallets">): void {
   if (!wallets.some(([wallet]) => wallet === payer)) return;
-  throw validationError([fieldError("payer", "invalid_value", "Must not be a wallet of the provider.")]);
+  throw toValidationError([toFieldError("payer", "invalid_value", "Must not be a wallet of the provider.")]);
 }
 
 /** The columns of an intent that has no payment, settlement or cancellation yet. */
@@ -141,8 +141,8 @@ export const UNPAID_COLUMNS = {
 function refuseUncountable(spenders: readonly SpenderRow[], units: number): void {
   const counts = ({ spend }: SpenderRow) => spend.settled + spend.open - spend.expired + units <= BASE_UNITS_MAX;
   if (spenders.every(counts)) return;
-  throw validationError([
-    fieldError("amount", "too_big", "The agent's total would exceed the largest amount that can be counted."),
+  throw toValidationError([
+    toFieldError("amount", "too_big", "The agent's total would exceed the largest amount that can be counted."),
   ]);
 }
 

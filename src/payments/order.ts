@@ -2,7 +2,7 @@
 import type { AgentCall } from "../call.ts";
 import { findNetwork, type Network } from "../chain/networks.ts";
 import type { Config } from "../context.ts";
-import { type FieldError, fieldError, ServiceError, validationError } from "../core/errors.ts";
+import { type FieldError, ServiceError, toFieldError, toValidationError } from "../core/errors.ts";
 import { DECIMAL_MESSAGE, isDecimal, type MoneyFault, parseAmount } from "../core/money.ts";
 
 /** An order; the form of AEA/P clients names a network instead of a currency. */
@@ -39,11 +39,11 @@ export function findOrderFaults(config: Config, order: PartialOrder, found: { co
   const faults = findNetworkFaults(config, { currency, network }, candidates);
   if (amount !== undefined) faults.push(...findAmountFaults(amount, candidates));
   if (consumerDid !== undefined && !found.consumer)
-    faults.push(fieldError("consumer_did", "not_found", "No such agent."));
+    faults.push(toFieldError("consumer_did", "not_found", "No such agent."));
   if (providerDid !== undefined && !found.provider)
-    faults.push(fieldError("provider_did", "not_found", "No such agent."));
+    faults.push(toFieldError("provider_did", "not_found", "No such agent."));
   if (consumerDid !== undefined && consumerDid === providerDid) {
-    faults.push(fieldError("provider_did", "invalid_value", "Must not be the consumer."));
+    faults.push(toFieldError("provider_did", "invalid_value", "Must not be the consumer."));
   }
   return faults;
 }
@@ -54,11 +54,11 @@ function findNetworkFaults(
   candidates: readonly Network[],
 ): FieldError[] {
   if (network !== null && findNetwork(config.networks, network) === null) {
-    return [fieldError("network", "invalid_value", "No such network; see GET /v1/markets.")];
+    return [toFieldError("network", "invalid_value", "No such network; see GET /v1/markets.")];
   }
   if (candidates.length > 0 || currency === null) return [];
   return [
-    fieldError("currency", "invalid_value", "The network does not settle in this currency; see GET /v1/markets."),
+    toFieldError("currency", "invalid_value", "The network does not settle in this currency; see GET /v1/markets."),
   ];
 }
 
@@ -70,17 +70,17 @@ function findAmountFaults(amount: string, candidates: readonly Network[]): Field
     return candidates.length === 0 && parsed.fault === "invalid_format"
       ? []
       : [toAmountFault(parsed.fault, amount, Math.max(...decimals))];
-  return parsed.units > 0 ? [] : [fieldError("amount", "too_small", "Must be more than zero.")];
+  return parsed.units > 0 ? [] : [toFieldError("amount", "too_small", "Must be more than zero.")];
 }
 
 function toAmountFault(fault: MoneyFault, amount: string, decimals: number): FieldError {
-  if (fault !== "invalid_format") return fieldError("amount", fault);
+  if (fault !== "invalid_format") return toFieldError("amount", fault);
   const message = isDecimal(amount) ? `Must have at most ${decimals} decimals, as the token has.` : DECIMAL_MESSAGE;
-  return fieldError("amount", fault, message);
+  return toFieldError("amount", fault, message);
 }
 
 export function toUnits(amount: string, { decimals }: Network): number {
   const parsed = parseAmount(amount, decimals);
-  if (!parsed.ok) throw validationError([toAmountFault(parsed.fault, amount, decimals)]);
+  if (!parsed.ok) throw toValidationError([toAmountFault(parsed.fault, amount, decimals)]);
   return parsed.units;
 }

@@ -11,12 +11,12 @@ import type { Timed } from "../db/clock.ts";
 import { compileReads } from "../db/compiled.ts";
 import type { IntentRow } from "../db/tables/money.ts";
 import { type AgentWithPrincipal, findPublicAgent, findPublicAgents } from "../identity/store.ts";
-import { findUnratedIntents, ratedConsumersIn, selectFromIntent } from "../intents/find-store.ts";
+import { findUnratedIntents, selectFromIntent, selectRatedConsumers } from "../intents/find-store.ts";
 import { LATE_FACILITATION_MS } from "../intents/states.ts";
 import { findIntent, findIntents, markAbandonRated } from "../intents/store.ts";
 import type { EachJob, SetResult } from "../jobs/job.ts";
 import { retryUnderLocks } from "../objects/locks.ts";
-import { ratingMethod } from "../ratings/method.ts";
+import { pickRatingMethod } from "../ratings/method.ts";
 import { toConsumerSignal } from "../ratings/rating.ts";
 import { findCounterpartiesIn, findCounterpartyOf, findHeaviestIn, findHeaviestOf } from "../ratings/store.ts";
 
@@ -66,7 +66,7 @@ async function readOneUnrated(db: Database, intentId: string): Promise<UnratedIn
 const isUnrated = ({ abandonRated, status }: IntentRow): boolean => !abandonRated && status === "ABANDONED";
 
 const buildReadsOfSeveral = compileReads((db, intentIds) => {
-  const consumers = ratedConsumersIn(intentIds);
+  const consumers = selectRatedConsumers(intentIds);
   return {
     intents: findIntents(db, intentIds),
     consumers: findPublicAgents(db, consumers),
@@ -112,7 +112,7 @@ const givesNoSignal = (intent: IntentRow, { agent }: AgentWithPrincipal): boolea
 
 function rateConsumer(deps: Deps, intent: Timed<IntentRow>, source: AgentWithPrincipal & RatedRows) {
   const { decimals } = requireNetwork(deps.config.networks, intent.network);
-  const method = ratingMethod(deps.env, intent.environment);
+  const method = pickRatingMethod(deps.env, intent.environment);
   const { counterparty, heaviest } = source;
   return rateAgent(
     deps.db,

@@ -20,7 +20,7 @@ export async function getIntent(call: AgentCall, intentId: string): Promise<Inte
 }
 
 /** Refuses an unknown intent (404) and a stranger to it (403) before 422. */
-export const precheckReading = (call: AgentCall, intentId: string): Precheck =>
+export const precheckIntentReading = (call: AgentCall, intentId: string): Precheck =>
   precheck({ intent: findIntent(call.db, intentId) }, ({ intent }) => {
     refuseNonParties(call, intent);
     return [];

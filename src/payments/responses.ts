@@ -1,6 +1,6 @@
 // Responses about payment intents.
 import * as z from "zod";
-import { detailSchema, listOf } from "../http/response-parts.ts";
+import { buildListSchema, detailSchema } from "../http/response-parts.ts";
 import { amount, did, instant } from "../http/schemas.ts";
 import { ORDER_CHECKS } from "./eligibility.ts";
 import { intentStatus } from "./schema.ts";
@@ -74,7 +74,7 @@ export const intentView = z
 
 export type IntentView = z.infer<typeof intentView>;
 
-export const intentList = listOf(intentView).register(z.globalRegistry, { id: "PaymentIntentList" });
+export const intentList = buildListSchema(intentView).register(z.globalRegistry, { id: "PaymentIntentList" });
 
 export const addressView = z
   .object({ ...addressFields, intent_id: z.string().optional(), expires_at: instant.optional() })

@@ -1,13 +1,13 @@
 // Routes of payment intents, and of the form for AEA/P clients (PAY-1, PAY-17, PAY-18).
 import type { ErrorCode } from "../core/errors.ts";
-import { route } from "../http/route.ts";
+import { defineRoute } from "../http/route.ts";
 import { pickValidFields } from "../http/schemas.ts";
 import { agentParams } from "../identity/schema.ts";
 import { getPaymentAddress, mapAddressRefusal } from "./address.ts";
 import { evaluateOrder, precheckEvaluation } from "./evaluate.ts";
 import { getIntents } from "./list.ts";
 import { createIntent, precheckIntent } from "./open.ts";
-import { getIntent, precheckReading } from "./read.ts";
+import { getIntent, precheckIntentReading } from "./read.ts";
 import { addressQuery, evaluationInput, findPayerFaults, intentInput, intentParams, intentQuery } from "./schema.ts";
 
 const REFUSALS: readonly ErrorCode[] = [
@@ -23,7 +23,7 @@ const REFUSALS: readonly ErrorCode[] = [
 ];
 
 export const paymentRoutes = [
-  route({
+  defineRoute({
     method: "post",
     path: "/v1/payment-intents",
     operationId: "createPaymentIntent",
@@ -36,7 +36,7 @@ export const paymentRoutes = [
     handle: (call, { body }) => createIntent(call, body),
     precheck: (call, { body }) => precheckIntent(call, pickValidFields(intentInput, body)),
   }),
-  route({
+  defineRoute({
     method: "get",
     path: "/v1/payment-intents",
     operationId: "listPaymentIntents",
@@ -46,7 +46,7 @@ export const paymentRoutes = [
     surfaces: ["agent"],
     handle: (call, { query }) => getIntents(call, query),
   }),
-  route({
+  defineRoute({
     method: "get",
     path: "/v1/payment-intents/{intent_id}",
     operationId: "getPaymentIntent",
@@ -55,9 +55,9 @@ export const paymentRoutes = [
     errors: ["not_found", "forbidden"],
     surfaces: ["agent"],
     handle: (call, { params }) => getIntent(call, params.intent_id),
-    precheck: (call, { params }) => precheckReading(call, params.intent_id),
+    precheck: (call, { params }) => precheckIntentReading(call, params.intent_id),
   }),
-  route({
+  defineRoute({
     method: "post",
     path: "/v1/agents/{did}/spend-policy/evaluate",
     neverBusy: true,
@@ -71,7 +71,7 @@ export const paymentRoutes = [
     handle: (call, { params, body }) => evaluateOrder(call, params.did, body),
     precheck: (call, { params, body }) => precheckEvaluation(call, params.did, pickValidFields(evaluationInput, body)),
   }),
-  route({
+  defineRoute({
     method: "get",
     path: "/v1/payment-address",
     operationId: "getPaymentAddress",

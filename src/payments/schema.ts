@@ -1,10 +1,18 @@
 // Payment intents on the wire (PAY-2).
 import * as z from "zod";
 import { isAddress } from "../chain/hashes.ts";
-import { type FieldError, fieldError } from "../core/errors.ts";
+import { type FieldError, toFieldError } from "../core/errors.ts";
 import { INTENT_STATUSES } from "../core/vocabulary.ts";
-import { amountInput, currencyInput, DID_PATTERN, didInput, networkInput, pageQuery, side } from "../http/schemas.ts";
-import { address } from "../markets/agent-schema.ts";
+import {
+  amountInput,
+  currencyInput,
+  DID_SCHEMA_PATTERN,
+  didInput,
+  networkInput,
+  pageQuery,
+  side,
+} from "../http/schemas.ts";
+import { walletInput } from "../markets/agent-schema.ts";
 
 export const intentInput = z
   .strictObject({
@@ -13,7 +21,7 @@ export const intentInput = z
     amount: amountInput,
     currency: currencyInput,
     network: networkInput.optional(),
-    payer: address.optional(),
+    payer: walletInput.optional(),
   })
   .register(z.globalRegistry, { id: "PaymentIntentInput" });
 
@@ -21,9 +29,9 @@ export type IntentInput = z.infer<typeof intentInput>;
 
 /** A mixed-case address carries a checksum. */
 export function findPayerFaults(raw: unknown): FieldError[] {
-  const { data } = z.object({ payer: address }).safeParse(raw);
+  const { data } = z.object({ payer: walletInput }).safeParse(raw);
   if (data === undefined || isAddress(data.payer)) return [];
-  return [fieldError("payer", "invalid_value", "The address's checksum (EIP-55) is wrong: a character is mistyped.")];
+  return [toFieldError("payer", "invalid_value", "The address's checksum (EIP-55) is wrong: a character is mistyped.")];
 }
 
 export const evaluationInput = z
@@ -49,14 +57,14 @@ export type IntentQuery = z.infer<typeof intentQuery>;
 
 /** Loose, because faults of an order are answered as a 403, at which AEA/P clients stop (PAY-19). */
 const order = z.string().max(200);
-const orderedDid = order.clone().register(z.globalRegistry, { id: "OrderedDid", pattern: DID_PATTERN });
+const orderedDid = order.clone().register(z.globalRegistry, { id: "OrderedDid", pattern: DID_SCHEMA_PATTERN });
 export const addressQuery = z.strictObject({
   market: z.string().min(1).max(100),
   network: networkInput,
   consumer_did: orderedDid.optional(),
   provider_did: orderedDid.optional(),
   amount: order.optional(),
-  payer: address.optional(),
+  payer: walletInput.optional(),
 });
 
 export type AddressQuery = z.infer<typeof addressQuery>;

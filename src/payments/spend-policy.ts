@@ -1,6 +1,6 @@
 // Judges the spend policies of the consumer and every delegator live (PAY-8, PAY-9). Pure. Each check names the narrowest bound among them.
 import { floorAmount, formatAmount } from "../core/money.ts";
-import { type Tier, tierRank } from "../core/vocabulary.ts";
+import { rankTier, type Tier } from "../core/vocabulary.ts";
 
 export const POLICY_CHECKS = [
   "max_transaction_value",
@@ -70,7 +70,7 @@ function judgeCeiling(spenders: readonly Spender[], { units, decimals }: Payment
     passed: units <= narrowest.bound,
     limit: format(narrowest.bound),
     attempted: format(units),
-    ...delegatorOf(spenders, narrowest.did),
+    ...pickDelegator(spenders, narrowest.did),
   };
 }
 
@@ -101,22 +101,22 @@ function judgeWindow(spenders: readonly Spender[], payment: Payment): CheckOutco
     attempted: format(payment.units),
     remaining: format(bound),
     ...(currency !== undefined && { currency }),
-    ...delegatorOf(spenders, did),
+    ...pickDelegator(spenders, did),
   };
 }
 
 function judgeTier(spenders: readonly Spender[], provider: Counterparty): CheckOutcome | null {
   const floors = spenders.flatMap(({ did, minimumCounterpartyCertTier: tier }) =>
-    tier === null ? [] : [{ did, tier, bound: -tierRank(tier) }],
+    tier === null ? [] : [{ did, tier, bound: -rankTier(tier) }],
   );
   const narrowest = findLowestBound(floors);
   if (!narrowest) return null;
   return {
     check: "minimum_counterparty_cert_tier",
-    passed: tierRank(provider.certTier) >= tierRank(narrowest.tier),
+    passed: rankTier(provider.certTier) >= rankTier(narrowest.tier),
     limit: narrowest.tier,
     attempted: provider.certTier,
-    ...delegatorOf(spenders, narrowest.did),
+    ...pickDelegator(spenders, narrowest.did),
   };
 }
 
@@ -132,7 +132,7 @@ function judgeRating(spenders: readonly Spender[], provider: Counterparty): Chec
     passed: provider.rating !== null && provider.rating >= narrowest.floor,
     limit: narrowest.floor,
     attempted: provider.rating,
-    ...delegatorOf(spenders, narrowest.did),
+    ...pickDelegator(spenders, narrowest.did),
   };
 }
 
@@ -143,5 +143,5 @@ const findLowestBound = <T extends { readonly bound: number }>(bounds: readonly 
     undefined,
   );
 
-const delegatorOf = (spenders: readonly Spender[], did: string): { delegator?: string } =>
+const pickDelegator = (spenders: readonly Spender[], did: string): { delegator?: string } =>
   did === spenders[0]?.did ? {} : { delegator: did };

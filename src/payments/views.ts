@@ -6,7 +6,7 @@ import { toIso, toIsoOrNull } from "../core/clock.ts";
 import { SECOND_MS, SETTLEMENT_FEE_BPS_MAX } from "../core/limits.ts";
 import type { IntentRow } from "../db/tables/money.ts";
 import { toEffectiveIntentStatus } from "../intents/states.ts";
-import { settleCalldata, settlementKey } from "../protocol/payment.ts";
+import { computeSettlementKey, encodeSettle } from "../protocol/payment.ts";
 import type { AddressView, IntentView } from "./responses.ts";
 
 type Place = Omit<AddressView, "intent_id" | "expires_at">;
@@ -46,7 +46,7 @@ type IntentHashes = Readonly<Record<"providerDidHash" | "consumerDidHash" | "int
 function toSettleCall(network: Network, intent: IntentRow, named: IntentHashes, now: number): IntentView["call"] {
   const { amount, payer, operationalWallet, expiresAt } = intent;
   if (payer === null || toEffectiveIntentStatus(intent, now) !== "OPEN") return null;
-  const data = settleCalldata({
+  const data = encodeSettle({
     ...named,
     token: network.token as Hash,
     amount: BigInt(amount),
@@ -82,7 +82,7 @@ export function toIntentView(
     intent_hash: hash,
     payment: toPaymentView(intent),
     hold_released: intent.status === "ABANDONED" || released,
-    settlement_key: settlementKey({ ...named, token: network.token, amount: BigInt(intent.amount) }),
+    settlement_key: computeSettlementKey({ ...named, token: network.token, amount: BigInt(intent.amount) }),
     expires_at: toIso(intent.expiresAt),
     cancelled_at: toIsoOrNull(intent.cancelledAt),
     payer: intent.payer,

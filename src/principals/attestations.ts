@@ -1,7 +1,7 @@
 // Attestations in a request body: how they expand to columns, and their faults (PRN-6 to PRN-8). Pure.
 import { addMonths } from "../core/clock.ts";
-import { type FieldError, fieldError } from "../core/errors.ts";
-import { newId } from "../core/ids.ts";
+import { type FieldError, toFieldError } from "../core/errors.ts";
+import { createId } from "../core/ids.ts";
 import { ATTESTATION_MAX_AGE_MONTHS } from "../core/limits.ts";
 import type { Environment } from "../core/vocabulary.ts";
 import type { AttestationRow, PrincipalRow, VerifierRow } from "../db/tables/principals.ts";
@@ -30,7 +30,7 @@ export function expandAttestation(
 ): AttestationColumns {
   if ("placeholder" in input) {
     return {
-      attestationId: newId("att", now),
+      attestationId: createId("att", now),
       attestationVerifierId: `${environment}-placeholder`,
       attestationModel: "kyb",
       attestationTier: input.tier ?? "TIER_3",
@@ -50,16 +50,16 @@ export function expandAttestation(
   };
 }
 
-export const proofOf = (given: AttestationInput): string | null => ("proof" in given ? (given.proof ?? null) : null);
+export const pickProof = (given: AttestationInput): string | null => ("proof" in given ? (given.proof ?? null) : null);
 
 /** `at`: the path of the attestation in the body, with a dot at its end. */
-export function attestationFaults(
+export function findAttestationFaults(
   input: ProposedAttestation,
   environment: Environment,
   now: number,
   at = "verification_attestation.",
 ): FieldError[] {
-  const fault = (field: string, message: string) => fieldError(`${at}${field}`, "invalid_value", message);
+  const fault = (field: string, message: string) => toFieldError(`${at}${field}`, "invalid_value", message);
   if ("placeholder" in input) {
     return environment === "sandbox" ? [] : [fault("placeholder", "A placeholder is accepted in the sandbox only.")];
   }

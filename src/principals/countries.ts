@@ -1,7 +1,7 @@
 // The countries that the service operates in (PRN-2).
-import { type FieldError, fieldError } from "../core/errors.ts";
+import { type FieldError, toFieldError } from "../core/errors.ts";
 
-export const countryFaults = (country: string, jurisdictions: ReadonlySet<string>): FieldError[] =>
+export const findCountryFaults = (country: string, jurisdictions: ReadonlySet<string>): FieldError[] =>
   jurisdictions.has(country)
     ? []
-    : [fieldError("country", "invalid_value", "The service does not operate in this jurisdiction.")];
+    : [toFieldError("country", "invalid_value", "The service does not operate in this jurisdiction.")];

@@ -41,5 +41,5 @@ export const findDueNotices = (db: Database, now: number, after: Due, limit: num
   );
 
 /** A principal's platform, as an expression for reads in the trip that finds the principal. */
-export const platformOf = (principalId: string): SQL<string> =>
+export const selectPrincipalPlatform = (principalId: string): SQL<string> =>
   sql<string>`(select platform_id from principals where principal_id = ${principalId})`;

@@ -4,13 +4,18 @@ import { type AttestationStop, type CustomerStatus, ENVIRONMENTS, type Principal
 import { type Condition, type Database, guard, type Read, read, readAll, type Statement } from "../db/batch.ts";
 import { type CascadeRow, cascades, customers, type PrincipalRow, principals } from "../db/tables/principals.ts";
 import { isOfTenant, type Tenant } from "../db/tenant.ts";
-import type { Stops } from "./standing.ts";
+import type { Stops } from "./effective-status.ts";
 
 // ---- Of an account -------------------------------------------------------------------------------------------------------
 
 /** The tenant principal of an account, which the index of the other principals does not have. */
-export const tenantPrincipalIdOf = (platformId: string | SQL<string>): SQL =>
+export const selectTenantPrincipalId = (platformId: string | SQL<string>): SQL =>
   sql`select tenant_principal_id from platforms where platform_id = ${platformId}`;
+
+/** The ids of all principals of an account, as a query. */
+export const selectAllPrincipalIds = (platformId: string): SQL =>
+  sql`select principal_id from principals where platform_id = ${platformId} and tenant = 0
+    union all ${selectTenantPrincipalId(platformId)}`;
 
 /** Each pair of environment and status is its own range in the index. */
 const isInStatuses = (platformId: string | SQL<string>, statuses: readonly PrincipalStatus[]): SQL | undefined =>
@@ -39,16 +44,16 @@ export const findPrincipalsIn = (
       .leftJoin(cascades, and(eq(cascades.subjectId, principals.principalId), isNotNull(cascades.report)))
       .where(
         and(
-          sql`principal_id in (select principal_id from (${found}) union all ${tenantPrincipalIdOf(platformId)})`,
+          sql`principal_id in (select principal_id from (${found}) union all ${selectTenantPrincipalId(platformId)})`,
           inArray(principals.status, [...statuses]),
         ),
       ),
   );
 };
 
-export const existsPrincipalIn = (platformId: string | SQL<string>, statuses: readonly PrincipalStatus[]): SQL =>
+export const hasPrincipalIn = (platformId: string | SQL<string>, statuses: readonly PrincipalStatus[]): SQL =>
   sql`(exists (select 1 from principals where ${isInStatuses(platformId, statuses)}) or exists (select 1 from principals
-      where principal_id = (${tenantPrincipalIdOf(platformId)}) and ${inArray(principals.status, [...statuses])}))`;
+      where principal_id = (${selectTenantPrincipalId(platformId)}) and ${inArray(principals.status, [...statuses])}))`;
 
 // ---- Of one act ------------------------------------------------------------------------------------------------------------
 
@@ -122,21 +127,21 @@ export const refuseChangedPrincipals = (db: Database, rows: readonly PrincipalRo
   );
 };
 
-/** The attestation's stop after an act, like `attestationStopAt` of standing.ts. */
-export const attestationStopAfter = (now: number): SQL<AttestationStop | null> =>
+/** The attestation's stop after an act, like `attestationStopAt` of effective-status.ts. */
+export const selectAttestationStop = (now: number): SQL<AttestationStop | null> =>
   sql`coalesce(attestation_stop, case when attestation_expires_at <= ${now} then 'attestation_expired' end)`;
 
 /** True for an end that no job has recorded, like `endsUnrecorded` of expire.ts. An act on a group never meets a closed account. */
-export const endUnrecordedSql = (now: number): SQL => sql`(status = 'ACTIVE' and attestation_expires_at <= ${now})`;
+export const hasUnrecordedEnd = (now: number): SQL => sql`(status = 'ACTIVE' and attestation_expires_at <= ${now})`;
 
-/** The status after an act, like `statusOf` of standing.ts. */
-export function statusAfter(
+/** The status after an act, like `statusOf` of effective-status.ts. */
+export function selectStatusAfter(
   { platformStopped, customerStopped, attestationStop }: Partial<Stops>,
   now: number,
 ): SQL<PrincipalStatus> {
   const flag = (value: boolean | undefined, column: SQL) => (value === undefined ? column : sql.raw(value ? "1" : "0"));
   const attested =
-    attestationStop === undefined ? sql`${attestationStopAfter(now)} is null` : flag(attestationStop === null, sql``);
+    attestationStop === undefined ? sql`${selectAttestationStop(now)} is null` : flag(attestationStop === null, sql``);
   return sql<PrincipalStatus>`case
     when ${flag(platformStopped, sql`platform_stopped`)} or ${flag(customerStopped, sql`customer_stopped`)} then 'SUSPENDED'
     when ${attested} then 'ACTIVE' else 'ATTESTATION_EXPIRED' end`;

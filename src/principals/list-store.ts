@@ -5,12 +5,12 @@ import type { Position } from "../core/page.ts";
 import type { PrincipalStatus } from "../core/vocabulary.ts";
 import { type Database, type Read, read } from "../db/batch.ts";
 import {
-  bareColumns,
   type FoundRows,
   fitsOrEndsScan,
   IS_SCAN_END,
   isBelow,
   type Ranges,
+  selectBareColumns,
   selectPage,
   selectScan,
   toFoundRows,
@@ -32,13 +32,13 @@ const {
   closed: _closed,
   expiryNoticeAt: _notice,
   ...listed
-} = bareColumns(principals);
+} = selectBareColumns(principals);
 export type ListedPrincipal = Pick<PrincipalRow, keyof typeof listed>;
 
 const { principalId, customerId: customer, externalRef: reference, status: stored, attestationExpiresAt: end } = listed;
 
 /** Returns true if the list is read from a range of a status, in the order of the attestations' ends. */
-export const isByEnd = ({ customerId, externalRef, status }: PrincipalFilter): boolean =>
+export const isPrincipalListByEnd = ({ customerId, externalRef, status }: PrincipalFilter): boolean =>
   status !== undefined && externalRef === undefined && (customerId === undefined || customerId === "none");
 
 export const listPrincipals = (
@@ -48,8 +48,8 @@ export const listPrincipals = (
   now: number,
   page: { readonly limit: number; readonly after: Position | null },
 ): Read<FoundRows<ListedPrincipal>> => {
-  const ranges = rangesOf(tenant, filter, now, page.after);
-  const fits = filterConditions(filter, now);
+  const ranges = buildPrincipalRanges(tenant, filter, now, page.after);
+  const fits = matchPrincipalFilter(filter, now);
   if (fits === undefined) {
     const rows = db
       .select(listed)
@@ -67,11 +67,11 @@ export const listPrincipals = (
 
 // ---- Ranges --------------------------------------------------------------------------------------------------------------
 
-function rangesOf(tenant: Tenant, filter: PrincipalFilter, now: number, after: Position | null): Ranges {
+function buildPrincipalRanges(tenant: Tenant, filter: PrincipalFilter, now: number, after: Position | null): Ranges {
   // Literal text, as in the partial indexes.
   const range = (...conditions: (SQL | undefined)[]) =>
     sql`principals where ${and(isOfTenant(principals, tenant), sql`tenant = 0`, ...conditions)}`;
-  if (isByEnd(filter)) {
+  if (isPrincipalListByEnd(filter)) {
     const { status } = filter;
     const inStatus = (of: PrincipalStatus | undefined, by?: number, from?: SQL) =>
       range(sql`${stored} = ${of}`, isBelow(end, principalId, after, by), from);
@@ -105,11 +105,11 @@ const isGrouped = (customerId: string | undefined): SQL | undefined => {
 // ---- Further filters -----------------------------------------------------------------------------------------------------
 
 /** Conditions for the rows of the ranges. */
-function filterConditions(filter: PrincipalFilter, now: number): SQL | undefined {
+function matchPrincipalFilter(filter: PrincipalFilter, now: number): SQL | undefined {
   const { customerId, externalRef, status } = filter;
   return and(
-    isByEnd(filter) || externalRef !== undefined ? isGrouped(customerId) : undefined,
-    isByEnd(filter) || status === undefined ? undefined : hasStatusAt(status, now),
+    isPrincipalListByEnd(filter) || externalRef !== undefined ? isGrouped(customerId) : undefined,
+    isPrincipalListByEnd(filter) || status === undefined ? undefined : hasStatusAt(status, now),
   );
 }
 

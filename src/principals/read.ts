@@ -2,7 +2,7 @@
 import { type ManagementCall, type Precheck, precheckExists, readPage } from "../call.ts";
 import { ServiceError } from "../core/errors.ts";
 import { hashListing, type Page, toPage } from "../core/page.ts";
-import { isByEnd, listPrincipals } from "./list-store.ts";
+import { isPrincipalListByEnd, listPrincipals } from "./list-store.ts";
 import type { PrincipalQuery, PrincipalView } from "./schema.ts";
 import { findPrincipal } from "./store.ts";
 import { toPrincipalView } from "./views.ts";
@@ -21,7 +21,7 @@ export async function getPrincipals(call: ManagementCall, query: PrincipalQuery)
   const filter = { customerId, externalRef, status };
   const page = await readPage(call, query, hashListing("principals", [call.environment], filter));
   const { found } = await call.read({ found: listPrincipals(call.db, call.tenant, filter, call.now, page) });
-  const byEnd = isByEnd(filter);
+  const byEnd = isPrincipalListByEnd(filter);
   return toPage(
     found.rows,
     page,

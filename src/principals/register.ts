@@ -1,21 +1,21 @@
 // Registers a principal against an attestation (PRN-1 to PRN-4, PRN-9).
 import { type ManagementCall, type Precheck, precheck } from "../call.ts";
-import { type FieldError, ServiceError, validationError } from "../core/errors.ts";
-import { newId } from "../core/ids.ts";
+import { type FieldError, ServiceError, toValidationError } from "../core/errors.ts";
+import { createId } from "../core/ids.ts";
 import { foldName } from "../core/text.ts";
 import { enterCustomer, type FoundCustomer, findCustomer } from "../customers/store.ts";
 import { dropAbsentReads } from "../db/batch.ts";
 import type { PrincipalRow } from "../db/tables/principals.ts";
 import { recordActivity } from "../journal/activity.ts";
 import { refuseChangedVerifier } from "../verifiers/store.ts";
-import { attestationFaults, expandAttestation, proofOf, toAttestationRow } from "./attestations.ts";
-import { countryFaults } from "./countries.ts";
-import { customerFaults, refuseSuspendedCustomer } from "./grouping.ts";
-import { firstNoticeAt } from "./notices.ts";
+import { expandAttestation, findAttestationFaults, pickProof, toAttestationRow } from "./attestations.ts";
+import { findCountryFaults } from "./countries.ts";
+import { NO_STOPS } from "./effective-status.ts";
+import { findCustomerFaults, refuseSuspendedCustomer } from "./grouping.ts";
+import { computeFirstNotice } from "./notices.ts";
 import type { PrincipalInput, PrincipalView, ProposedPrincipal } from "./schema.ts";
-import { NO_STOPS } from "./standing.ts";
 import { findDuplicate, insertAttestation, insertPrincipal, refuseRevoked } from "./store.ts";
-import { attestationReads, type VerifierFacts, verifierFaults } from "./verified.ts";
+import { buildAttestationReads, findVerifierFaults, type VerifierFacts } from "./verified.ts";
 import { toPrincipalView } from "./views.ts";
 
 export async function registerPrincipal(call: ManagementCall, input: PrincipalInput): Promise<PrincipalView> {
@@ -27,11 +27,11 @@ export async function registerPrincipal(call: ManagementCall, input: PrincipalIn
       legalName: input.legal_name,
       country: input.country,
     }),
-    ...principalFaultReads(call, input),
+    ...buildPrincipalFaultReads(call, input),
   });
   const attestation = expandAttestation(input.verification_attestation, environment, now, found.verifier);
-  const faults = await principalFaults(call, input, found);
-  if (faults.length > 0) throw validationError(faults);
+  const faults = await findPrincipalFaults(call, input, found);
+  if (faults.length > 0) throw toValidationError(faults);
   refuseSuspendedCustomer(found.customer);
   if (found.duplicate) {
     const { principalId, externalRef } = found.duplicate;
@@ -40,7 +40,7 @@ export async function registerPrincipal(call: ManagementCall, input: PrincipalIn
   }
 
   const row: PrincipalRow = {
-    principalId: newId("prn", now),
+    principalId: createId("prn", now),
     platformId: found.caller.platformId,
     environment,
     tenant: false,
@@ -57,14 +57,14 @@ export async function registerPrincipal(call: ManagementCall, input: PrincipalIn
     ...NO_STOPS,
     accountStopped: null,
     ...attestation,
-    expiryNoticeAt: firstNoticeAt(attestation.attestationExpiresAt, call.deps.clock.now()),
+    expiryNoticeAt: computeFirstNotice(attestation.attestationExpiresAt, call.deps.clock.now()),
     providers: 0,
     metadata: input.metadata ?? {},
     createdAt: now,
     updatedAt: now,
   };
   const view = toPrincipalView(row, now);
-  const recorded = toAttestationRow(row, { proof: proofOf(input.verification_attestation), recordedAt: now });
+  const recorded = toAttestationRow(row, { proof: pickProof(input.verification_attestation), recordedAt: now });
   await call.commit(
     [
       insertPrincipal(db, row),
@@ -84,29 +84,29 @@ export async function registerPrincipal(call: ManagementCall, input: PrincipalIn
 }
 
 export const precheckPrincipal = (call: ManagementCall, input: ProposedPrincipal): Precheck =>
-  precheck(principalFaultReads(call, input), (found) => principalFaults(call, input, found));
+  precheck(buildPrincipalFaultReads(call, input), (found) => findPrincipalFaults(call, input, found));
 
 /** Reads what the schema does not know: the customer, the Verifier and the attestation. */
-const principalFaultReads = ({ db, tenant }: ManagementCall, input: ProposedPrincipal) => ({
+const buildPrincipalFaultReads = ({ db, tenant }: ManagementCall, input: ProposedPrincipal) => ({
   ...dropAbsentReads({
     customer: typeof input.customer_id === "string" ? findCustomer(db, tenant, input.customer_id) : null,
   }),
-  ...attestationReads(db, input.verification_attestation),
+  ...buildAttestationReads(db, input.verification_attestation),
 });
 
 type Found = VerifierFacts & { readonly customer?: FoundCustomer | null };
 
 /** Finds the faults that no schema knows: jurisdiction, times, the Verifier and its proof, and the owner of the customer. */
-async function principalFaults(
+async function findPrincipalFaults(
   call: ManagementCall,
   input: ProposedPrincipal,
   { customer, ...judging }: Found,
 ): Promise<FieldError[]> {
   const { country, verification_attestation: attestation } = input;
   return [
-    ...(country === undefined ? [] : countryFaults(country, call.deps.config.jurisdictions)),
-    ...(attestation === undefined ? [] : attestationFaults(attestation, call.environment, call.now)),
-    ...(await verifierFaults(attestation, input, judging, call)),
-    ...customerFaults(input, customer),
+    ...(country === undefined ? [] : findCountryFaults(country, call.deps.config.jurisdictions)),
+    ...(attestation === undefined ? [] : findAttestationFaults(attestation, call.environment, call.now)),
+    ...(await findVerifierFaults(attestation, input, judging, call)),
+    ...findCustomerFaults(input, customer),
   ];
 }

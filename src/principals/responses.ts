@@ -1,6 +1,6 @@
 // Responses about principals and their attestations.
 import * as z from "zod";
-import { listOf } from "../http/response-parts.ts";
+import { buildListSchema } from "../http/response-parts.ts";
 import { instant, principalStatus } from "../http/schemas.ts";
 import { attestationView, principalView } from "./schema.ts";
 
@@ -21,7 +21,9 @@ export const recordedAttestationView = z
   .register(z.globalRegistry, { id: "RecordedAttestation" });
 export type RecordedAttestationView = z.infer<typeof recordedAttestationView>;
 
-export const attestationList = listOf(recordedAttestationView).register(z.globalRegistry, { id: "AttestationList" });
+export const attestationList = buildListSchema(recordedAttestationView).register(z.globalRegistry, {
+  id: "AttestationList",
+});
 
 /** With the principal's status under the attestation. */
 export const attestedView = recordedAttestationView.extend({ principal_status: principalStatus });
@@ -36,4 +38,4 @@ export const revocationView = z
   .register(z.globalRegistry, { id: "Revocation" });
 export type RevocationView = z.infer<typeof revocationView>;
 
-export const principalList = listOf(principalView).register(z.globalRegistry, { id: "PrincipalList" });
+export const principalList = buildListSchema(principalView).register(z.globalRegistry, { id: "PrincipalList" });

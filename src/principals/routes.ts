@@ -1,11 +1,11 @@
 // Routes of principals (PRN-1, PRN-5).
-import { route } from "../http/route.ts";
+import { defineRoute } from "../http/route.ts";
 import { getPrincipal, getPrincipals, precheckOwnPrincipal } from "./read.ts";
 import { precheckPrincipal, registerPrincipal } from "./register.ts";
-import { principalInput, principalParams, principalQuery, proposedPrincipal } from "./schema.ts";
+import { principalInput, principalParams, principalQuery, toProposedPrincipal } from "./schema.ts";
 
 export const principalRoutes = [
-  route({
+  defineRoute({
     method: "post",
     path: "/v1/principals",
     operationId: "registerPrincipal",
@@ -15,9 +15,9 @@ export const principalRoutes = [
     idempotency: "plain",
     surfaces: ["management"],
     handle: (call, { body }) => registerPrincipal(call, body),
-    precheck: (call, { body }) => precheckPrincipal(call, proposedPrincipal(body)),
+    precheck: (call, { body }) => precheckPrincipal(call, toProposedPrincipal(body)),
   }),
-  route({
+  defineRoute({
     method: "get",
     path: "/v1/principals",
     operationId: "listPrincipals",
@@ -27,7 +27,7 @@ export const principalRoutes = [
     surfaces: ["management"],
     handle: (call, { query }) => getPrincipals(call, query),
   }),
-  route({
+  defineRoute({
     method: "get",
     path: "/v1/principals/{principal_id}",
     operationId: "getPrincipal",

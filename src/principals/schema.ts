@@ -4,29 +4,29 @@ import { trimSpaces } from "../core/text.ts";
 import { ENTITY_TYPES } from "../core/vocabulary.ts";
 import {
   attestationModel,
+  buildFixedFieldRule,
+  buildNameSchema,
+  buildTextSchema,
   countryInput,
   environment,
-  fixedFieldRules,
   idInput,
   instant,
   instantInput,
   metadata,
-  name,
   pageQuery,
   pickValidFields,
   principalStatus,
-  text,
   tier,
 } from "../http/schemas.ts";
 
 /** A revocation names the attestation in its URL, and URLs drop a segment of dots. */
-const attestationId = name(200).refine((id) => id !== "." && id !== "..", {
+const attestationId = buildNameSchema(200).refine((id) => id !== "." && id !== "..", {
   params: { code: "invalid_format" },
   message: "Must not be a dot or two.",
 });
 const attestation = z.strictObject({
   attestation_id: attestationId,
-  verifier_id: name(200),
+  verifier_id: buildNameSchema(200),
   model: attestationModel,
   issued_at: instantInput,
   expires_at: instantInput,
@@ -49,7 +49,7 @@ export const recordingInput = z
   .register(z.globalRegistry, { id: "AttestationRecording" });
 export type RecordingInput = z.infer<typeof recordingInput>;
 
-export function proposedRecording(raw: unknown): ProposedAttestation {
+export function toProposedRecording(raw: unknown): ProposedAttestation {
   const whole = placeholder.extend(recording).safeParse(raw);
   return whole.success ? whole.data : pickValidFields(attestation, raw);
 }
@@ -58,23 +58,23 @@ const entityType = z.enum(ENTITY_TYPES).register(z.globalRegistry, { id: "Entity
 
 export const principalInput = z
   .strictObject({
-    legal_name: name(300),
+    legal_name: buildNameSchema(300),
     country: countryInput,
     entity_type: entityType,
-    external_ref: name(200),
+    external_ref: buildNameSchema(200),
     customer_id: idInput.nullable().optional(),
     metadata: metadata.optional(),
     verification_attestation: attestationInput,
   })
   .register(z.globalRegistry, { id: "PrincipalInput" });
 
-const PATCHED = { customer_id: idInput.nullable(), external_ref: name(200), metadata };
+const PATCHED = { customer_id: idInput.nullable(), external_ref: buildNameSchema(200), metadata };
 
 export const principalPatch = z.strictObject(PATCHED).partial().register(z.globalRegistry, { id: "PrincipalPatch" });
 export type PrincipalPatch = z.infer<typeof principalPatch>;
 
 /** A patch cannot change the other members. */
-export const principalPatchRules = fixedFieldRules(() => principalView, PATCHED);
+export const principalPatchRules = buildFixedFieldRule(() => principalView, PATCHED);
 
 export type PrincipalInput = z.infer<typeof principalInput>;
 
@@ -86,7 +86,7 @@ export type ProposedPrincipal = Partial<Omit<PrincipalInput, "verification_attes
 const anyAttestation = z.object({ verification_attestation: z.unknown() });
 
 /** Returns the valid parts of a faulty body. */
-export function proposedPrincipal(raw: unknown): ProposedPrincipal {
+export function toProposedPrincipal(raw: unknown): ProposedPrincipal {
   const given = pickValidFields(anyAttestation, raw).verification_attestation;
   const whole = placeholder.safeParse(given);
   return {
@@ -109,7 +109,7 @@ export const attestationView = z
 
 /** The Verifier of the attestation, and the reason. */
 export const revocation = z
-  .strictObject({ verifier_id: name(200).optional(), reason: text(500).optional() })
+  .strictObject({ verifier_id: buildNameSchema(200).optional(), reason: buildTextSchema(500).optional() })
   .register(z.globalRegistry, { id: "RevocationInput" });
 export type Revocation = z.infer<typeof revocation>;
 

@@ -1,4 +1,4 @@
-// The state machine of principals as data (PRN-15). standing.ts computes the effective status.
+// The state machine of principals as data (PRN-15). effective-status.ts computes the effective status.
 import { defineMachine } from "../core/machine.ts";
 import { PRINCIPAL_STATUSES, type PrincipalStatus } from "../core/vocabulary.ts";
 

@@ -8,7 +8,13 @@ import { type Database, guard, mustChange, type Read, read, readAll, readOne, ty
 import { compileInsert } from "../db/compiled.ts";
 import { type AttestationRow, attestations, type PrincipalRow, principals } from "../db/tables/principals.ts";
 import { isOfTenant, type Tenant } from "../db/tenant.ts";
-import { attestationStopAfter, type GroupMove, isMovable, statusAfter, tenantPrincipalIdOf } from "./group-store.ts";
+import {
+  type GroupMove,
+  isMovable,
+  selectAllPrincipalIds,
+  selectAttestationStop,
+  selectStatusAfter,
+} from "./group-store.ts";
 
 /** The tenant principal is visible by id in both environments, every other one in its own (ACC-6). */
 export const isVisiblePrincipal = (tenant: Tenant, principalId: string): SQL | undefined =>
@@ -45,7 +51,7 @@ export const findDuplicate = (
 };
 
 /** The open principal that has a reference. */
-export const findByReference = (
+export const findPrincipalByReference = (
   db: Database,
   tenant: Tenant,
   externalRef: string,
@@ -252,10 +258,10 @@ export const attestPrincipal = (db: Database, before: PrincipalRow, after: Attes
 type Known = Pick<PrincipalRow, "principalId" | "updatedAt">;
 
 /** A condition of a write that repeats what it read of a principal: the principal has not changed since. */
-export const principalUnchanged = ({ principalId, updatedAt }: Known): SQL =>
+export const isPrincipalUnchanged = ({ principalId, updatedAt }: Known): SQL =>
   sql`exists (select 1 from principals p where p.principal_id = ${principalId} and p.updated_at = ${updatedAt})`;
 
-export const refuseChangedPrincipal = (db: Database, known: Known): Statement => guard(db, principalUnchanged(known));
+export const refuseChangedPrincipal = (db: Database, known: Known): Statement => guard(db, isPrincipalUnchanged(known));
 
 /**
  * Counts one more agent that sells (PRN-10), if the principal has not changed since it was read. The counts do not change `updated_at`, because no
@@ -321,12 +327,7 @@ export const setAccountStopped = (db: Database, platformId: string, accountStopp
   db
     .update(principals)
     .set({ accountStopped })
-    .where(sql`principal_id in (${allPrincipalIds(platformId)})`);
-
-/** The ids of all principals of an account, as a query. */
-export const allPrincipalIds = (platformId: string): SQL =>
-  sql`select principal_id from principals where platform_id = ${platformId} and tenant = 0
-    union all ${tenantPrincipalIdOf(platformId)}`;
+    .where(sql`principal_id in (${selectAllPrincipalIds(platformId)})`);
 
 /** Moves all of the principals from one status to another, or none. */
 export const movePrincipals = (
@@ -352,9 +353,9 @@ export const moveGroupRows = (db: Database, { where, set, note }: GroupMove, now
   db
     .update(principals)
     .set({
-      attestationStop: attestationStopAfter(now),
+      attestationStop: selectAttestationStop(now),
       ...set,
-      status: statusAfter(set, now),
+      status: selectStatusAfter(set, now),
       ...(note !== undefined && { statusNote: note }),
       updatedAt: sql`max(${now}, ${principals.updatedAt} + 1)`,
     })

@@ -1,13 +1,13 @@
 // The tenant principal of an account: the platform's own company, which follows the account's profile (ACC-6).
-import { newId } from "../core/ids.ts";
+import { createId } from "../core/ids.ts";
 import { foldName } from "../core/text.ts";
 import type { Actor } from "../core/vocabulary.ts";
 import type { Database, Statement } from "../db/batch.ts";
 import type { PrincipalRow } from "../db/tables/principals.ts";
 import { recordActivity } from "../journal/activity.ts";
 import { expandAttestation, toAttestationRow } from "./attestations.ts";
-import { firstNoticeAt } from "./notices.ts";
-import { NO_STOPS } from "./standing.ts";
+import { NO_STOPS } from "./effective-status.ts";
+import { computeFirstNotice } from "./notices.ts";
 import { insertAttestation, insertPrincipal } from "./store.ts";
 
 export type LegalPerson = Pick<PrincipalRow, "legalName" | "country">;
@@ -20,7 +20,7 @@ export function createTenantPrincipal(
   actor: Actor,
   now: number,
 ): { readonly principalId: string; readonly statements: Statement[] } {
-  const principalId = newId("prn", now);
+  const principalId = createId("prn", now);
   const attested = expandAttestation({ placeholder: true }, "sandbox", now);
   const row: PrincipalRow = {
     principalId,
@@ -40,7 +40,7 @@ export function createTenantPrincipal(
     ...NO_STOPS,
     accountStopped: null,
     ...attested,
-    expiryNoticeAt: firstNoticeAt(attested.attestationExpiresAt, now),
+    expiryNoticeAt: computeFirstNotice(attested.attestationExpiresAt, now),
     providers: 0,
     metadata: {},
     createdAt: now,

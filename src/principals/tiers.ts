@@ -1,6 +1,6 @@
 // The tiers of a principal (PRN-10): the one that its attestation states, and the one that its agents' roles need. Pure.
-import { lowestTier } from "../core/roles.ts";
-import { type AttestationModel, type EconomicRole, type Tier, tierRank } from "../core/vocabulary.ts";
+import { toLowestTier } from "../core/roles.ts";
+import { type AttestationModel, type EconomicRole, rankTier, type Tier } from "../core/vocabulary.ts";
 import type { PrincipalRow } from "../db/tables/principals.ts";
 
 /** For an attestation that states no tier. */
@@ -8,11 +8,11 @@ const MODEL_TIERS: Readonly<Record<AttestationModel, Tier>> = { kyc: "TIER_1", k
 
 type Attested = Pick<PrincipalRow, "attestationTier" | "attestationModel">;
 
-export const attestedTier = ({ attestationTier, attestationModel }: Attested): Tier =>
+export const toAttestedTier = ({ attestationTier, attestationModel }: Attested): Tier =>
   attestationTier ?? MODEL_TIERS[attestationModel];
 
 /** The highest tier that the agents need. Any of them may buy, and only sellers need more. */
-export const requiredTier = (providers: number): Tier => lowestTier(providers > 0 ? "PROVIDER" : "CONSUMER");
+export const computeRequiredTier = (providers: number): Tier => toLowestTier(providers > 0 ? "PROVIDER" : "CONSUMER");
 
 /** A warning in the answer of a call that succeeds. */
 export type TierWarning = {
@@ -23,9 +23,9 @@ export type TierWarning = {
 };
 
 /** Warns if the role needs a higher tier than the attested one. The tier is the platform's duty, so the call succeeds. */
-export function tierWarnings(role: EconomicRole, principal: Attested): TierWarning[] {
-  const [attested, required] = [attestedTier(principal), lowestTier(role)];
-  if (tierRank(attested) >= tierRank(required)) return [];
+export function findTierWarnings(role: EconomicRole, principal: Attested): TierWarning[] {
+  const [attested, required] = [toAttestedTier(principal), toLowestTier(role)];
+  if (rankTier(attested) >= rankTier(required)) return [];
   const message = `The principal is attested at ${attested}, but a ${role} needs ${required}: the agent must not transact until that tier is attested.`;
   return [{ code: "attestation_tier_below_role", message, attested_tier: attested, required_tier: required }];
 }

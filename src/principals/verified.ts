@@ -1,10 +1,10 @@
 // Checks whether the Verifier that an attestation names may attest, and whether its proof verifies (PRN-9, PRN-22).
 import type { Config } from "../context.ts";
-import { type FieldError, fieldError } from "../core/errors.ts";
+import { type FieldError, toFieldError } from "../core/errors.ts";
 import type { Environment } from "../core/vocabulary.ts";
 import { type Database, dropAbsentReads } from "../db/batch.ts";
 import type { VerifierRow } from "../db/tables/principals.ts";
-import { proofFault } from "../verifiers/proof.ts";
+import { findProofFault } from "../verifiers/proof.ts";
 import { findVerifier } from "../verifiers/store.ts";
 import type { ProposedAttestation } from "./schema.ts";
 import { type AttestationKey, isRevoked } from "./store.ts";
@@ -17,9 +17,9 @@ type Person = {
 };
 
 /** Reads the Verifier that an attestation names, and whether the attestation was revoked. */
-export function attestationReads(db: Database, attestation: ProposedAttestation | undefined) {
+export function buildAttestationReads(db: Database, attestation: ProposedAttestation | undefined) {
   const verifierId = attestation && "verifier_id" in attestation ? attestation.verifier_id : undefined;
-  const named = attestationKeyOf(attestation);
+  const named = toAttestationKey(attestation);
   return dropAbsentReads({
     verifier: verifierId === undefined ? null : findVerifier(db, verifierId),
     revoked: named && isRevoked(db, named),
@@ -27,7 +27,7 @@ export function attestationReads(db: Database, attestation: ProposedAttestation 
 }
 
 /** Returns null for a placeholder, and if the body does not identify an attestation. */
-export function attestationKeyOf(attestation: ProposedAttestation | undefined): AttestationKey | null {
+export function toAttestationKey(attestation: ProposedAttestation | undefined): AttestationKey | null {
   if (attestation === undefined || "placeholder" in attestation) return null;
   const { verifier_id: verifierId, attestation_id: attestationId } = attestation;
   return verifierId === undefined || attestationId === undefined ? null : { verifierId, attestationId };
@@ -46,7 +46,7 @@ type AttestingCall = {
 };
 
 /** `at`: the path of the attestation in the body, with a dot at its end. */
-export async function verifierFaults(
+export async function findVerifierFaults(
   attestation: ProposedAttestation | undefined,
   person: Person,
   judging: VerifierFacts,
@@ -57,12 +57,12 @@ export async function verifierFaults(
   const isRequired = call.environment === "production" && call.deps.config.attestationProof === "required";
   const lacking =
     isRequired && attestation.proof === undefined
-      ? [fieldError(`${at}proof`, "required", "In production an attestation needs its Verifier's proof.")]
+      ? [toFieldError(`${at}proof`, "required", "In production an attestation needs its Verifier's proof.")]
       : [];
-  return [...lacking, ...(await namedVerifierFaults(attestation, person, judging, call, at))];
+  return [...lacking, ...(await findNamedVerifierFaults(attestation, person, judging, call, at))];
 }
 
-async function namedVerifierFaults(
+async function findNamedVerifierFaults(
   attestation: Exclude<ProposedAttestation, { placeholder: true }>,
   person: Person,
   { verifier, revoked = false }: VerifierFacts,
@@ -70,11 +70,13 @@ async function namedVerifierFaults(
   at: string,
 ): Promise<FieldError[]> {
   if (attestation.verifier_id === undefined) return [];
-  const takenBack = revoked ? [fieldError(`${at}attestation_id`, "invalid_value", "The attestation was revoked.")] : [];
+  const takenBack = revoked
+    ? [toFieldError(`${at}attestation_id`, "invalid_value", "The attestation was revoked.")]
+    : [];
   if (!verifier) {
     // In the sandbox a Verifier is any text, and its proof is kept unchecked.
     if (environment === "sandbox") return takenBack;
-    return [fieldError(`${at}verifier_id`, "not_found", "No such Verifier is registered.")];
+    return [toFieldError(`${at}verifier_id`, "not_found", "No such Verifier is registered.")];
   }
   const { proof } = attestation;
   const stated = {
@@ -87,18 +89,18 @@ async function namedVerifierFaults(
     issuedAt: attestation.issued_at,
     expiresAt: attestation.expires_at,
   };
-  const unproven = proof === undefined ? null : await proofFault(proof, verifier, stated, now);
+  const unproven = proof === undefined ? null : await findProofFault(proof, verifier, stated, now);
   return [
     ...takenBack,
     ...(verifier.status === "enabled"
       ? []
       : [
-          fieldError(
+          toFieldError(
             `${at}verifier_id`,
             "invalid_value",
             "The Verifier is disabled: its new attestations are not accepted.",
           ),
         ]),
-    ...(unproven === null ? [] : [fieldError(`${at}proof`, "invalid_value", unproven)]),
+    ...(unproven === null ? [] : [toFieldError(`${at}proof`, "invalid_value", unproven)]),
   ];
 }

@@ -2,14 +2,14 @@
 import { toIso } from "../core/clock.ts";
 import type { AccountStop, PrincipalStatus } from "../core/vocabulary.ts";
 import type { AttestationRow } from "../db/tables/principals.ts";
+import { toEffectivePrincipalStatus } from "./effective-status.ts";
 import type { ListedPrincipal } from "./list-store.ts";
 import type { RecordedAttestationView } from "./responses.ts";
 import type { PrincipalView } from "./schema.ts";
-import { effectivePrincipalStatus } from "./standing.ts";
-import { attestedTier, requiredTier } from "./tiers.ts";
+import { computeRequiredTier, toAttestedTier } from "./tiers.ts";
 
 export function toPrincipalView(row: ListedPrincipal, now: number): PrincipalView {
-  const status = effectivePrincipalStatus(row, now);
+  const status = toEffectivePrincipalStatus(row, now);
   return {
     principal_id: row.principalId,
     legal_name: row.legalName,
@@ -19,7 +19,7 @@ export function toPrincipalView(row: ListedPrincipal, now: number): PrincipalVie
     customer_id: row.customerId,
     environment: row.environment,
     status,
-    status_reason: statusReasonOf(row, status),
+    status_reason: toStatusReason(row, status),
     status_note: row.statusNote,
     metadata: row.metadata,
     verification_attestation: {
@@ -31,9 +31,9 @@ export function toPrincipalView(row: ListedPrincipal, now: number): PrincipalVie
       ...(row.attestationTier !== null && { tier: row.attestationTier }),
       signed: row.attestationSigned,
     },
-    attested_tier: attestedTier(row),
+    attested_tier: toAttestedTier(row),
     // A CLOSED principal has no agents left, whether or not their rows say so yet.
-    required_tier: requiredTier(status === "CLOSED" ? 0 : row.providers),
+    required_tier: computeRequiredTier(status === "CLOSED" ? 0 : row.providers),
     created_at: toIso(row.createdAt),
     updated_at: toIso(row.updatedAt),
   };
@@ -56,7 +56,7 @@ export function toRecordedView(row: AttestationRow, principal: ListedPrincipal, 
     ...(row.tier !== null && { tier: row.tier }),
     signed: row.signed,
     principal_id: row.principalId,
-    status: attestationStatusOf(row, principal, now),
+    status: toAttestationStatus(row, principal, now),
     proof: row.proof,
     recorded_at: toIso(row.recordedAt),
     revoked_at: row.revokedAt === null ? null : toIso(row.revokedAt),
@@ -64,7 +64,7 @@ export function toRecordedView(row: AttestationRow, principal: ListedPrincipal, 
   };
 }
 
-function attestationStatusOf(
+function toAttestationStatus(
   row: AttestationRow,
   principal: ListedPrincipal,
   now: number,
@@ -81,7 +81,7 @@ export const ACCOUNT_REASONS: Readonly<Record<AccountStop, string>> = {
   CLOSED: "account_closed",
 };
 
-function statusReasonOf(row: ListedPrincipal, shown: PrincipalStatus): string | null {
+function toStatusReason(row: ListedPrincipal, shown: PrincipalStatus): string | null {
   const { status, statusReason, accountStopped, platformStopped, attestationStop } = row;
   if (shown === "ACTIVE") return null;
   if (shown === "CLOSED") return status === "CLOSED" ? statusReason : ACCOUNT_REASONS.CLOSED;

@@ -9,8 +9,8 @@ import { toAgentView, toEscrowView } from "../agents/views.ts";
 import { type ManagementCall, type Precheck, precheck } from "../call.ts";
 import { toSplitKey } from "../chain/split.ts";
 import { recheckOperation } from "../chain/store.ts";
-import { aheadOf, systemClock } from "../core/clock.ts";
-import { fieldError, ServiceError, validationError } from "../core/errors.ts";
+import { measureAhead, systemClock } from "../core/clock.ts";
+import { ServiceError, toFieldError, toValidationError } from "../core/errors.ts";
 import { OPEN_COUNTED_MAX } from "../core/limits.ts";
 import { move } from "../core/machine.ts";
 import { requireProduction } from "../core/production.ts";
@@ -22,38 +22,38 @@ import type { AgentRow, MarketRow } from "../db/tables/agents.ts";
 import type { EscrowRow } from "../db/tables/money.ts";
 import type { PrincipalRow } from "../db/tables/principals.ts";
 import { findKeepsBack } from "../escrow/kept-back-store.ts";
-import { escrowStatesUnchanged } from "../escrow/store.ts";
+import { guardEscrowStates } from "../escrow/store.ts";
 import { fundAgent, isFunded } from "../follower/turn.ts";
 import type { AidSource } from "../identity/aid.ts";
 import { certify } from "../identity/certificate.ts";
-import { findPlace } from "../identity/certificate-store.ts";
+import { findListPlace } from "../identity/certificate-store.ts";
 import { findEscrows, findMarketsEverywhere, findNewestVersion, findPublicAgent } from "../identity/store.ts";
 import type { OpenAt } from "../intents/list-store.ts";
 import { recordDeparture } from "../journal/feed.ts";
 import { requireOwnAgent } from "../markets/own.ts";
 import { dropMarkets } from "../markets/store.ts";
-import { effectiveAgentStatus, effectivePrincipalStatus } from "../principals/standing.ts";
+import { toEffectiveAgentStatus, toEffectivePrincipalStatus } from "../principals/effective-status.ts";
 import { findPrincipal } from "../principals/store.ts";
-import { tierWarnings } from "../principals/tiers.ts";
+import { findTierWarnings } from "../principals/tiers.ts";
 import { findOpen } from "../tasks/open-store.ts";
 import type { PromotionInput } from "./schema.ts";
-import { findDelegator, findHolder, findNextPrincipal, promotionStillAllowed } from "./store.ts";
+import { findDelegator, findHolder, findNextPrincipal, isPromotionStillAllowed } from "./store.ts";
 import { syncVaults } from "./vaults.ts";
 
-const promotionReads = ({ db, tenant, now, deps }: ManagementCall, did: string, named: string | undefined) => ({
+const buildPromotionReads = ({ db, tenant, now, deps }: ManagementCall, did: string, named: string | undefined) => ({
   found: findOwnAgent(db, tenant, did),
   newest: findNewestVersion(db, did),
   allMarkets: findMarketsEverywhere(db, did),
   escrows: findEscrows(db, did, "production"),
   keepsBack: findKeepsBack(db, did, "sandbox"),
-  open: findOpen(db, { did, environment: "sandbox" }, { now, ahead: aheadOf(deps.clock) }, OPEN_COUNTED_MAX),
+  open: findOpen(db, { did, environment: "sandbox" }, { now, ahead: measureAhead(deps.clock) }, OPEN_COUNTED_MAX),
   delegator: findDelegator(db, did),
   principal: findNextPrincipal(db, tenant, did, named),
   holder: findHolder(db, did),
   offset: findClockOffset(db, tenant.platformId),
-  place: findPlace(db),
+  place: findListPlace(db),
 });
-type Read = ReadResults<ReturnType<typeof promotionReads>>;
+type Read = ReadResults<ReturnType<typeof buildPromotionReads>>;
 type Facts = ReturnType<typeof splitMarkets<Read>>;
 
 const splitMarkets = <R extends Pick<Read, "allMarkets">>({ allMarkets, ...facts }: R) => ({
@@ -67,7 +67,7 @@ export async function promoteAgent(
   did: string,
   { principal_id }: PromotionInput,
 ): Promise<MovedAgentView> {
-  const { caller, ...found } = await call.read(promotionReads(call, did, principal_id));
+  const { caller, ...found } = await call.read(buildPromotionReads(call, did, principal_id));
   const facts = splitMarkets(found);
   requireOwnAgent(facts.found, call.environment);
   const before = toAidSource(facts);
@@ -102,7 +102,7 @@ async function promote(
   // Until the promotion the agent goes by the clock of its sandbox.
   const sandboxNow = now + facts.offset;
   refuseInactive(before, sandboxNow);
-  const openAt = { now: sells(agent.economicRole) ? now : sandboxNow, ahead: aheadOf(deps.clock) };
+  const openAt = { now: sells(agent.economicRole) ? now : sandboxNow, ahead: measureAhead(deps.clock) };
   refuseOpen(agent, facts, await readOpen(call, did, facts, openAt));
   refuseSandboxDelegator(facts.delegator);
   const principal = requireNextPrincipal(facts, now);
@@ -126,7 +126,7 @@ async function promote(
       newVersion: true,
       certificate,
       earlierCountUntil: systemClock.now(),
-      also: promotionStillAllowed(agent, principal, { markets, openAt, sandboxNow, now }),
+      also: isPromotionStillAllowed(agent, principal, { markets, openAt, sandboxNow, now }),
       activity: {
         action: "agent.promoted",
         actor,
@@ -145,15 +145,10 @@ async function promote(
   const view = {
     ...toAgentView(deps.config, after, now),
     certificate: certificate.text,
-    warnings: tierWarnings(agent.economicRole, principal),
+    warnings: findTierWarnings(agent.economicRole, principal),
   };
   await call.commit(
-    [
-      ...statements,
-      ...escrowStatesUnchanged(db, escrows),
-      ...dropWaitingMarkets(call, facts),
-      recordDeparture(db, agent),
-    ],
+    [...statements, ...guardEscrowStates(db, escrows), ...dropWaitingMarkets(call, facts), recordDeparture(db, agent)],
     view,
   );
   return view;
@@ -209,19 +204,19 @@ async function fund(
     agent.status === "FUNDING" ? await fundAgent(deps, source, escrows, actor, now) : { after: source, statements: [] };
   const view = {
     ...toAgentView(deps.config, after, now),
-    warnings: tierWarnings(agent.economicRole, before.principal),
+    warnings: findTierWarnings(agent.economicRole, before.principal),
   };
-  await call.commit([...statements, ...escrowStatesUnchanged(db, escrows)], view);
+  await call.commit([...statements, ...guardEscrowStates(db, escrows)], view);
   return view;
 }
 
-export const precheckPromotion = (call: ManagementCall, did: string, input: Partial<PromotionInput>): Precheck => {
+export const precheckAgentPromotion = (call: ManagementCall, did: string, input: Partial<PromotionInput>): Precheck => {
   const { db, tenant, environment } = call;
   const named = input.principal_id;
   const principal = named === undefined ? null : findPrincipal(db, { ...tenant, environment: "production" }, named);
   return precheck({ found: findOwnAgent(db, tenant, did), ...dropAbsentReads({ principal }) }, (known) => {
     requireOwnAgent(known.found, environment);
-    return named !== undefined && !known.principal ? [fieldError("principal_id", "not_found")] : [];
+    return named !== undefined && !known.principal ? [toFieldError("principal_id", "not_found")] : [];
   });
 };
 
@@ -229,14 +224,14 @@ export const precheckPromotion = (call: ManagementCall, did: string, input: Part
 
 type Shown = { readonly status: AgentStatus; readonly principal_status?: string };
 
-function effectiveStatusOf({ agent, principal }: AidSource, now: number): Shown {
-  const standing = effectivePrincipalStatus(principal, now);
-  const status = effectiveAgentStatus(agent.status, standing);
+function toShownStatus({ agent, principal }: AidSource, now: number): Shown {
+  const standing = toEffectivePrincipalStatus(principal, now);
+  const status = toEffectiveAgentStatus(agent.status, standing);
   return { status, ...(standing !== "ACTIVE" && { principal_status: standing }) };
 }
 
 function refuseInactive(before: AidSource, now: number): void {
-  const shown = effectiveStatusOf(before, now);
+  const shown = toShownStatus(before, now);
   if (shown.status === "ACTIVE" && before.certificate !== null) return;
   const message = `The agent is ${shown.status}: only an ACTIVE one can be promoted.`;
   throw new ServiceError("invalid_status", { message, detail: shown });
@@ -258,7 +253,7 @@ function refuseSandboxDelegator(delegator: Facts["delegator"]): void {
 
 /** A delegation is between agents of one principal (AGT-24). */
 function requireNextPrincipal({ principal, delegator }: Facts, now: number): PrincipalRow {
-  if (!principal) throw validationError([fieldError("principal_id", "not_found")]);
+  if (!principal) throw toValidationError([toFieldError("principal_id", "not_found")]);
   if (delegator && delegator.principalId !== principal.principalId) {
     const message = "The agent's delegator belongs to another principal.";
     throw new ServiceError("invalid_status", {
@@ -266,7 +261,7 @@ function requireNextPrincipal({ principal, delegator }: Facts, now: number): Pri
       detail: { delegator: delegator.did, principal_id: delegator.principalId },
     });
   }
-  const standing = effectivePrincipalStatus(principal, now);
+  const standing = toEffectivePrincipalStatus(principal, now);
   if (standing === "ACTIVE") return principal;
   throw new ServiceError("invalid_status", {
     message: `The principal in production is ${standing}.`,
@@ -283,7 +278,7 @@ function refuseWithoutMarket({ agent, markets }: AidSource): void {
 
 /** An agent in production can only be moved from FUNDING to ACTIVE. */
 function refusePromoted(before: AidSource, named: string | undefined, now: number): void {
-  const shown = effectiveStatusOf(before, now);
+  const shown = toShownStatus(before, now);
   if (shown.status !== "FUNDING") {
     const message = `The agent is already in production: it is ${shown.status}.`;
     throw new ServiceError("invalid_status", { message, detail: { environment: "production", ...shown } });

@@ -1,12 +1,12 @@
 // The route of an agent's promotion (AGT-34).
-import { route } from "../http/route.ts";
+import { defineRoute } from "../http/route.ts";
 import { pickValidFields } from "../http/schemas.ts";
 import { agentParams } from "../identity/schema.ts";
-import { precheckPromotion, promoteAgent } from "./promote.ts";
+import { precheckAgentPromotion, promoteAgent } from "./promote.ts";
 import { promotionInput } from "./schema.ts";
 
 export const promotionRoutes = [
-  route({
+  defineRoute({
     method: "post",
     path: "/v1/agents/{did}/environment",
     operationId: "promoteAgent",
@@ -29,6 +29,7 @@ export const promotionRoutes = [
     lock: ({ did }) => did,
     surfaces: ["management"],
     handle: (call, { params, body }) => promoteAgent(call, params.did, body),
-    precheck: (call, { params, body }) => precheckPromotion(call, params.did, pickValidFields(promotionInput, body)),
+    precheck: (call, { params, body }) =>
+      precheckAgentPromotion(call, params.did, pickValidFields(promotionInput, body)),
   }),
 ];

@@ -1,6 +1,6 @@
 // Store of a promotion (AGT-34): the principal that an agent gets in production, its delegator, and the conditions of the commit.
 import { and, eq, type SQL, sql } from "drizzle-orm";
-import { whilePrincipalUnchanged } from "../agents/transfer-store.ts";
+import { isPrincipalActiveUnchanged } from "../agents/transfer-store.ts";
 import { type Database, type Read, readOne } from "../db/batch.ts";
 import { type AgentRow, agents, type MarketRow } from "../db/tables/agents.ts";
 import type { PrincipalRow } from "../db/tables/principals.ts";
@@ -62,7 +62,7 @@ type PromotionBasis = {
 };
 
 /** The conditions of a promotion at its commit, besides those of every change of an agent. */
-export const promotionStillAllowed = (
+export const isPromotionStillAllowed = (
   { did, principalId: own, ...agent }: AgentRow,
   next: PrincipalRow,
   { markets, openAt, sandboxNow, now }: PromotionBasis,
@@ -77,13 +77,13 @@ export const promotionStillAllowed = (
     eq(agents.ratingWeighted, agent.ratingWeighted),
     // The principal that the agent leaves is ACTIVE, so that no cascade of it misses the agent.
     isPrincipalActive(sql`${own}`, sandboxNow),
-    whilePrincipalUnchanged(next, now),
+    isPrincipalActiveUnchanged(next, now),
     hasNothingOpen({ did, environment: "sandbox" }, openAt),
-    markets.length === 0 ? undefined : marketsUnchanged(did, markets),
+    markets.length === 0 ? undefined : hasUnchangedMarkets(did, markets),
   );
 
 /** The open markets in production are those with which the document was built. */
-const marketsUnchanged = (did: string, markets: readonly MarketRow[]): SQL => {
+const hasUnchangedMarkets = (did: string, markets: readonly MarketRow[]): SQL => {
   const latest = Math.max(...markets.map(({ updatedAt }) => updatedAt));
   return sql`(select count(*), max(m.updated_at) from agent_markets m
     where m.did = ${did} and m.environment = 'production' and m.status = 'ACTIVE') = (${markets.length}, ${latest})`;

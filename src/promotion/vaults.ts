@@ -6,7 +6,7 @@ import { readBatch } from "../db/batch.ts";
 import type { MarketRow } from "../db/tables/agents.ts";
 import type { EscrowRow } from "../db/tables/money.ts";
 import { syncVault } from "../follower/check.ts";
-import { escrowsInUse, isFunded } from "../follower/turn.ts";
+import { isFunded, pickEscrowsInUse } from "../follower/turn.ts";
 import { findEscrows } from "../identity/store.ts";
 
 /** `seen`: false if the chain could not be read, and the escrows are as they were known. */
@@ -22,7 +22,7 @@ export async function syncVaults(
   if (isFunded(known, markets)) return { escrows: known, seen: true };
   const until = Date.now() + SYNC_WAIT_MS;
   const seen = await Promise.all(
-    escrowsInUse(known, markets).map(({ network }) => syncVault(deps, did, network, until)),
+    pickEscrowsInUse(known, markets).map(({ network }) => syncVault(deps, did, network, until)),
   );
   const { escrows } = await readBatch(deps.db, { escrows: findEscrows(deps.db, did, "production") });
   return { escrows, seen: seen.every(Boolean) };

@@ -2,12 +2,12 @@
 // expires: it states a fact, and with a kept head anyone can show that nothing before it was changed.
 import type { KeySource, SigningKey } from "./jwks.ts";
 import {
-  count,
-  digest,
+  isCount,
+  isDigest,
+  isText,
   type StatementCheck,
   type StatementKind,
   signStatement,
-  text,
   verifyStatement,
 } from "./statement.ts";
 
@@ -31,7 +31,7 @@ export type ActivityHeadCheck = StatementCheck<ActivityHeadClaims>;
 const HEAD: StatementKind<ActivityHeadClaims> = {
   typ: ACTIVITY_HEAD_TYPE,
   name: "activity head",
-  claims: { iss: text, sub: text, seq: (value) => count(value) && value !== 0, hash: digest, iat: count },
+  claims: { iss: isText, sub: isText, seq: (value) => isCount(value) && value !== 0, hash: isDigest, iat: isCount },
 };
 
 /**

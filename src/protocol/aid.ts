@@ -4,7 +4,7 @@
 // One signature serves both forms: detached in `proof`, and re-attached to the same bytes as a compact JWS.
 
 import { encodeBase64Url, encodeUtf8 } from "../core/encoding.ts";
-import { canonicalJson } from "./canonical-json.ts";
+import { toCanonicalJson } from "./canonical-json.ts";
 import type { CertTier, Delegation, EconomicRole, SignedScope } from "./certificate.ts";
 import { isDid } from "./did.ts";
 import type { KeySource, PublicJwk, SigningKey } from "./jwks.ts";
@@ -159,10 +159,10 @@ const UNSIGNED = ["proof", "live", "status"] as const;
  * The text that is signed: RFC 8785 of the document without `proof`, `live` and top-level `status`.
  * @throws TypeError if a member is not a JSON value
  */
-export function aidCanonical(document: AidContent | AidDocument | JsonObject): string {
+export function toCanonicalAid(document: AidContent | AidDocument | JsonObject): string {
   const content: Record<string, unknown> = { ...document };
   for (const member of UNSIGNED) delete content[member];
-  return canonicalJson(content);
+  return toCanonicalJson(content);
 }
 
 /**
@@ -172,9 +172,9 @@ export function aidCanonical(document: AidContent | AidDocument | JsonObject): s
  * @throws TypeError if the document has a member that is not a JSON value, or `verifyAid` would refuse it
  */
 export async function signAid(document: AidContent | AidDocument, caKey: SigningKey): Promise<SignedAid> {
-  const fault = contentFault(document, document.issuer);
+  const fault = findContentFault(document, document.issuer);
   if (fault !== undefined) throw new TypeError(fault);
-  const canonical = aidCanonical(document);
+  const canonical = toCanonicalAid(document);
   const jws = await signJws(encodeUtf8(canonical), AID_TYPE, caKey);
   return { proof: detachPayload(jws), canonical };
 }
@@ -196,8 +196,8 @@ export async function verifyAid(
   if (!compact.ok) return compact;
   const jws = await verifyJws(compact.jws, AID_TYPE, keys);
   if (!jws.ok) return jws;
-  if (safeCanonical(jws.payload) !== jws.payloadText) return { ok: false, reason: "not_canonical" };
-  const fault = contentFault(jws.payload, options.issuer);
+  if (toCanonicalOrUndefined(jws.payload) !== jws.payloadText) return { ok: false, reason: "not_canonical" };
+  const fault = findContentFault(jws.payload, options.issuer);
   if (fault !== undefined) return { ok: false, reason: fault };
   return { ok: true, content: jws.payload as AidContent, kid: jws.kid };
 }
@@ -208,8 +208,8 @@ export async function verifyAid(
  * @param signed the stored text and proof, or the document itself
  * @throws TypeError if the document has no proof, or one that is not a detached JWS
  */
-export function aidAsJwt(signed: SignedAid | AidDocument): string {
-  const canonical = "canonical" in signed ? signed.canonical : aidCanonical(signed);
+export function toAidJwt(signed: SignedAid | AidDocument): string {
+  const canonical = "canonical" in signed ? signed.canonical : toCanonicalAid(signed);
   const jwt = attachPayload(signed.proof ?? "", encodeBase64Url(encodeUtf8(canonical)));
   if (jwt === undefined) throw new TypeError("the document carries no detached JWS");
   return jwt;
@@ -221,22 +221,22 @@ function compactForm(document: unknown): Compact {
   if (!isObject(document)) return { ok: false, reason: "document_malformed" };
   const { proof } = document;
   if (proof === null || proof === undefined) return { ok: false, reason: "proof_missing" };
-  const canonical = safeCanonical(document);
+  const canonical = toCanonicalOrUndefined(document);
   if (canonical === undefined) return { ok: false, reason: "document_malformed" };
   const jws = typeof proof === "string" ? attachPayload(proof, encodeBase64Url(encodeUtf8(canonical))) : undefined;
   return jws === undefined ? { ok: false, reason: "malformed" } : { ok: true, jws };
 }
 
-function safeCanonical(document: JsonObject): string | undefined {
+function toCanonicalOrUndefined(document: JsonObject): string | undefined {
   try {
-    return aidCanonical(document);
+    return toCanonicalAid(document);
   } catch {
     return undefined;
   }
 }
 
 // Checks only members on which every reader relies. Members that a later version adds are signed like the others.
-function contentFault(content: JsonObject, issuer: string): AidFault | undefined {
+function findContentFault(content: JsonObject, issuer: string): AidFault | undefined {
   const { version, revision, did, identity, performance, escrow, disputes, governance } = content;
   if (!Number.isSafeInteger(version) || !Number.isSafeInteger(revision)) return "document_malformed";
   if (![identity, performance, disputes, governance].every(isObject)) return "document_malformed";

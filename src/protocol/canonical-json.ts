@@ -21,7 +21,7 @@ const DEPTH_MAX = 128;
  * @throws TypeError naming the place, for a non-finite number, undefined (also as a member's value or a hole in an
  *   array), a bigint, function or symbol, a lone surrogate, an object that is not plain, or more than 128 levels
  */
-export function canonicalJson(value: unknown): string {
+export function toCanonicalJson(value: unknown): string {
   return write(value, "$", 0);
 }
 

@@ -2,16 +2,16 @@
 // until its last certificate expires.
 
 import {
+  computeJwkThumbprint,
   importJwks,
   importSigningKey,
-  jwkThumbprint,
   type PrivateJwk,
   type PublicJwk,
   type PublishedJwks,
   parsePublicJwk,
-  publicPart,
-  publishedJwks,
+  pickPublicPart,
   type SigningKey,
+  toPublishedJwks,
 } from "./jwks.ts";
 import { isObject } from "./jws.ts";
 
@@ -41,10 +41,10 @@ export type AuthorityKeyUse = { readonly kid: string; readonly use: AuthorityKey
  */
 export async function openCertificateAuthority(secret: string): Promise<CertificateAuthority> {
   const keys = parseAuthorityKeys(secret);
-  const named = await Promise.all(keys.map(async ({ jwk, use }) => ({ kid: await jwkThumbprint(jwk), use })));
+  const named = await Promise.all(keys.map(async ({ jwk, use }) => ({ kid: await computeJwkThumbprint(jwk), use })));
   // Readers refuse a set with two keys of the same id.
   if (new Set(named.map(({ kid }) => kid)).size < named.length) throw new Error("the secret CA_KEYS names a key twice");
-  const jwks = await publishedJwks(keys.filter(({ use }) => use !== "revoked").map(({ jwk }) => jwk));
+  const jwks = await toPublishedJwks(keys.filter(({ use }) => use !== "revoked").map(({ jwk }) => jwk));
   const [signer] = keys.filter(isSigning);
   if (!signer) throw new Error("unreachable: one key signs");
   return {
@@ -85,5 +85,5 @@ function isAuthorityKey(value: unknown): value is AuthorityKey {
   if (!parsePublicJwk(rest).ok) return false;
   if (use !== "signing" && use !== "published" && use !== "revoked") return false;
   if (d === undefined) return use !== "signing";
-  return typeof d === "string" && parsePublicJwk({ ...publicPart(rest as never), x: d }).ok;
+  return typeof d === "string" && parsePublicJwk({ ...pickPublicPart(rest as never), x: d }).ok;
 }

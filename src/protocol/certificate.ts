@@ -114,7 +114,7 @@ export type CertificateOptions = {
  * @throws TypeError if no verifier would accept the claims
  */
 export async function issueCertificate(claims: CertificateClaims, caKey: SigningKey): Promise<string> {
-  const claim = malformedClaim(claims);
+  const claim = findMalformedClaim(claims);
   if (claim !== undefined) throw new TypeError(`certificate claim ${claim} is malformed`);
   if (!isDid(claims.sub) || claims.sub !== claims.aeap.agent_id) throw new TypeError("sub is not aeap.agent_id");
   const agentKey = parsePublicJwk(claims.cnf.jwk);
@@ -137,14 +137,14 @@ export async function verifyCertificate(
 ): Promise<CertificateCheck> {
   const jws = await verifyJws(jwt, CERTIFICATE_TYPE, keys);
   if (!jws.ok) return jws;
-  const claim = malformedClaim(jws.payload);
+  const claim = findMalformedClaim(jws.payload);
   if (claim !== undefined) return { ok: false, reason: "claims_malformed", claim };
   const claims = jws.payload as CertificateClaims;
   if (claims.iss !== options.issuer) return { ok: false, reason: "issuer_mismatch" };
   if (!isDid(claims.sub) || claims.sub !== claims.aeap.agent_id) return { ok: false, reason: "subject_mismatch" };
   const jwk = parsePublicJwk(claims.cnf.jwk);
   if (!jwk.ok) return { ok: false, reason: jwk.reason === "jwk_private" ? "agent_key_private" : "agent_key_invalid" };
-  const late = timeFault(claims, options);
+  const late = findTimeFault(claims, options);
   if (late !== undefined) return { ok: false, reason: late };
   const agentKey = await importPublicJwk(jwk.jwk).catch(() => undefined);
   if (agentKey === undefined) return { ok: false, reason: "agent_key_invalid" };
@@ -152,7 +152,10 @@ export async function verifyCertificate(
 }
 
 // RFC 7519, 4.1.4 and 4.1.5: refused at and after `exp`, and before `nbf`.
-function timeFault(claims: CertificateClaims, options: CertificateOptions): "expired" | "not_yet_valid" | undefined {
+function findTimeFault(
+  claims: CertificateClaims,
+  options: CertificateOptions,
+): "expired" | "not_yet_valid" | undefined {
   const seconds = options.now / 1_000;
   const tolerance = options.clockToleranceSeconds ?? 0;
   if (seconds >= claims.exp + tolerance) return "expired";
@@ -161,60 +164,64 @@ function timeFault(claims: CertificateClaims, options: CertificateOptions): "exp
 }
 
 type Judge = (value: unknown) => boolean;
-const text: Judge = (value) => typeof value === "string" && value !== "";
-const number: Judge = (value) => typeof value === "number" && Number.isFinite(value);
-const index: Judge = (value) => Number.isSafeInteger(value) && (value as number) >= 0;
-const texts: Judge = (value) => Array.isArray(value) && value.every((item) => typeof item === "string");
-const optional =
+const isNonEmptyText: Judge = (value) => typeof value === "string" && value !== "";
+const isFiniteNumber: Judge = (value) => typeof value === "number" && Number.isFinite(value);
+const isIndex: Judge = (value) => Number.isSafeInteger(value) && (value as number) >= 0;
+const isTextList: Judge = (value) => Array.isArray(value) && value.every((item) => typeof item === "string");
+const acceptAbsent =
   (judge: Judge): Judge =>
   (value) =>
     value === undefined || judge(value);
 /** Also accepts null, which states that there is none. */
-const nullable = (judge: Judge): Judge => optional((value) => value === null || judge(value));
-const spendingLimit: Judge = (value) =>
-  isObject(value) && text(value["amount"]) && text(value["currency"]) && number(value["window_days"]);
-const delegation: Judge = (value) => isObject(value) && text(value["delegated_by"]) && texts(value["chain"]);
+const acceptNull = (judge: Judge): Judge => acceptAbsent((value) => value === null || judge(value));
+const isSpendingLimit: Judge = (value) =>
+  isObject(value) &&
+  isNonEmptyText(value["amount"]) &&
+  isNonEmptyText(value["currency"]) &&
+  isFiniteNumber(value["window_days"]);
+const isDelegation: Judge = (value) =>
+  isObject(value) && isNonEmptyText(value["delegated_by"]) && isTextList(value["chain"]);
 
 // The members on which every reader may rely, and members that may be absent but must not have another type. Roles and tiers may be any text,
 // because a later version may add values (IDN-9).
 const CLAIMS: readonly (readonly [path: string, judge: Judge])[] = [
-  ["iss", text],
-  ["sub", text],
-  ["jti", text],
-  ["iat", number],
-  ["nbf", number],
-  ["exp", number],
+  ["iss", isNonEmptyText],
+  ["sub", isNonEmptyText],
+  ["jti", isNonEmptyText],
+  ["iat", isFiniteNumber],
+  ["nbf", isFiniteNumber],
+  ["exp", isFiniteNumber],
   ["cnf.jwk", isObject],
-  ["status.status_list.idx", index],
-  ["status.status_list.uri", text],
+  ["status.status_list.idx", isIndex],
+  ["status.status_list.uri", isNonEmptyText],
   ["aeap.version", (value) => value === "1"],
-  ["aeap.agent_id", text],
-  ["aeap.economic_role", text],
-  ["aeap.cert_tier", text],
-  ["aeap.principal_id", text],
-  ["aeap.principal_name", text],
-  ["aeap.principal_country", text],
-  ["aeap.authorized_actions", texts],
-  ["aeap.capabilities", texts],
-  ["aeap.scope.authorized_actions", texts],
-  ["aeap.scope.capabilities", texts],
-  ["aeap.scope.dispute_window_days", optional(number)],
-  ["aeap.scope.max_transaction_value", nullable(text)],
-  ["aeap.scope.spending_limit", nullable(spendingLimit)],
-  ["aeap.scope.minimum_counterparty_cert_tier", nullable(text)],
-  ["aeap.scope.minimum_counterparty_ar", nullable(number)],
-  ["aeap.delegation", optional(delegation)],
-  ["aeap.attestation.attestation_id", text],
-  ["aeap.attestation.verifier_id", text],
-  ["aeap.attestation.model", text],
-  ["aeap.attestation.signed", optional((value) => typeof value === "boolean")],
+  ["aeap.agent_id", isNonEmptyText],
+  ["aeap.economic_role", isNonEmptyText],
+  ["aeap.cert_tier", isNonEmptyText],
+  ["aeap.principal_id", isNonEmptyText],
+  ["aeap.principal_name", isNonEmptyText],
+  ["aeap.principal_country", isNonEmptyText],
+  ["aeap.authorized_actions", isTextList],
+  ["aeap.capabilities", isTextList],
+  ["aeap.scope.authorized_actions", isTextList],
+  ["aeap.scope.capabilities", isTextList],
+  ["aeap.scope.dispute_window_days", acceptAbsent(isFiniteNumber)],
+  ["aeap.scope.max_transaction_value", acceptNull(isNonEmptyText)],
+  ["aeap.scope.spending_limit", acceptNull(isSpendingLimit)],
+  ["aeap.scope.minimum_counterparty_cert_tier", acceptNull(isNonEmptyText)],
+  ["aeap.scope.minimum_counterparty_ar", acceptNull(isFiniteNumber)],
+  ["aeap.delegation", acceptAbsent(isDelegation)],
+  ["aeap.attestation.attestation_id", isNonEmptyText],
+  ["aeap.attestation.verifier_id", isNonEmptyText],
+  ["aeap.attestation.model", isNonEmptyText],
+  ["aeap.attestation.signed", acceptAbsent((value) => typeof value === "boolean")],
 ];
 
-function malformedClaim(claims: JsonObject): string | undefined {
-  return CLAIMS.find(([path, judge]) => !judge(memberAt(claims, path)))?.[0];
+function findMalformedClaim(claims: JsonObject): string | undefined {
+  return CLAIMS.find(([path, judge]) => !judge(pickMemberAt(claims, path)))?.[0];
 }
 
-function memberAt(claims: JsonObject, path: string): unknown {
+function pickMemberAt(claims: JsonObject, path: string): unknown {
   let value: unknown = claims;
   for (const name of path.split(".")) value = isObject(value) && Object.hasOwn(value, name) ? value[name] : undefined;
   return value;

@@ -28,7 +28,7 @@ export function parseDidUrl(text: string): DidUrl | undefined {
 }
 
 /** The did:web identifier of a document at `{origin}/{segments}/did.json`. The colons of a port and of segments are encoded. */
-export const didWebOf = (origin: string, segments: readonly string[]): string =>
+export const toDidWeb = (origin: string, segments: readonly string[]): string =>
   ["did:web", encodeURIComponent(new URL(origin).host), ...segments.map(encodeURIComponent)].join(":");
 
 const OUTSIDE_URI = /[^A-Za-z0-9._~:/?#[\]@!$&'()*+,;=%-]/gu;

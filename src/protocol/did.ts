@@ -30,7 +30,7 @@ export function formatDid(uuid: string): Did {
 }
 
 /** The uuid inside a DID. */
-export function didUuid(did: Did): string {
+export function toDidUuid(did: Did): string {
   return did.slice("did:aeap:".length);
 }
 
@@ -43,6 +43,6 @@ export function generateDid(): Did {
  * The DID in one path segment, raw or with its colons as `%3A` (either case); undefined if there is none. Only the colon may be encoded: no other
  * character of a DID is escaped by URL libraries.
  */
-export function didFromPath(segment: string): Did | undefined {
+export function parseDidSegment(segment: string): Did | undefined {
   return parseDid(segment.replaceAll(/%3A/gi, ":"));
 }

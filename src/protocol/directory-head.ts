@@ -1,15 +1,15 @@
 // The signed head of the directory's change feed (DIR-14), a compact JWS by the CA key: up to this record the environment's feed had this running
 // hash. It never expires: with the records, or an earlier head, any reader can show that nothing before it was changed.
 import type { KeySource, SigningKey } from "./jwks.ts";
-import { nextHash } from "./running-hash.ts";
+import { computeNextHash } from "./running-hash.ts";
 import {
-  count,
-  digest,
-  oneOf,
+  equalsOneOf,
+  isCount,
+  isDigest,
+  isText,
   type StatementCheck,
   type StatementKind,
   signStatement,
-  text,
   verifyStatement,
 } from "./statement.ts";
 
@@ -34,11 +34,11 @@ const HEAD: StatementKind<DirectoryHeadClaims> = {
   typ: DIRECTORY_HEAD_TYPE,
   name: "directory head",
   claims: {
-    iss: text,
-    environment: oneOf("sandbox", "production"),
-    seq: (value) => count(value) && value !== 0,
-    hash: digest,
-    iat: count,
+    iss: isText,
+    environment: equalsOneOf("sandbox", "production"),
+    seq: (value) => isCount(value) && value !== 0,
+    hash: isDigest,
+    iat: isCount,
   },
 };
 
@@ -91,7 +91,7 @@ export async function followFeed(
   for (const { seq: number, did, change_type, occurred_at } of records) {
     if (number <= seq) continue;
     if (number !== seq + 1) return { missing: seq + 1 };
-    hash = await nextHash(hash, { seq: number, did, change_type, occurred_at });
+    hash = await computeNextHash(hash, { seq: number, did, change_type, occurred_at });
     seq = number;
   }
   return { seq, hash };

@@ -83,7 +83,7 @@ export function parseSignature(text: string): SignatureParse {
   if (bytes === undefined) return { ok: false, reason: "signature_encoding" };
   const forms = [bytes.length === RAW_LENGTH ? bytes : undefined, decodeDer(bytes)].filter((raw) => raw !== undefined);
   if (forms.length === 0) return { ok: false, reason: "signature_form" };
-  const candidates = forms.filter(inRange);
+  const candidates = forms.filter(isInRange);
   return candidates.length === 0 ? { ok: false, reason: "signature_range" } : { ok: true, candidates };
 }
 
@@ -117,7 +117,7 @@ export function decodeDer(der: Uint8Array): Bytes | undefined {
  */
 export function encodeDer(raw: Uint8Array): Bytes {
   if (raw.length !== RAW_LENGTH) throw new RangeError("a raw P-256 signature has 64 bytes");
-  const body = [raw.subarray(0, RAW_LENGTH / 2), raw.subarray(RAW_LENGTH / 2)].flatMap(derInteger);
+  const body = [raw.subarray(0, RAW_LENGTH / 2), raw.subarray(RAW_LENGTH / 2)].flatMap(encodeDerInteger);
   return Uint8Array.from([0x30, body.length, ...body]);
 }
 
@@ -165,14 +165,14 @@ async function toCryptoKey(key: CryptoKey | PublicJwk): Promise<CryptoKey | unde
   return parsed.ok ? importPublicJwk(parsed.jwk).catch(() => undefined) : undefined;
 }
 
-function inRange(raw: Uint8Array): boolean {
+function isInRange(raw: Uint8Array): boolean {
   return [raw.subarray(0, RAW_LENGTH / 2), raw.subarray(RAW_LENGTH / 2)].every((half) => {
     const number = BigInt(`0x${encodeHex(half)}`);
     return number > 0n && number < P256_ORDER;
   });
 }
 
-function derInteger(half: Uint8Array): number[] {
+function encodeDerInteger(half: Uint8Array): number[] {
   const start = half.findIndex((byte) => byte !== 0);
   const magnitude = start === -1 ? [0] : Array.from(half.subarray(start));
   const content = (magnitude[0] ?? 0) >= 0x80 ? [0, ...magnitude] : magnitude;

@@ -22,14 +22,14 @@ function decodePoint(bytes: Uint8Array): Point | null {
   const all = bytes.reduceRight((sum, byte) => (sum << 8n) | BigInt(byte), 0n);
   const [y, sign] = [all & (2n ** 255n - 1n), all >> 255n];
   if (y >= P) return null;
-  const [u, v] = [mod(y * y - 1n), mod(D * y * y + 1n)];
-  const root = mod(u * modPower(v, 3n) * modPower(u * modPower(v, 7n), (P - 5n) / 8n));
-  const squared = mod(v * root * root);
-  if (squared !== u && squared !== mod(-u)) return null;
-  const x = squared === u ? root : mod(root * ROOT);
+  const [u, v] = [reduceModulo(y * y - 1n), reduceModulo(D * y * y + 1n)];
+  const root = reduceModulo(u * raiseToPower(v, 3n) * raiseToPower(u * raiseToPower(v, 7n), (P - 5n) / 8n));
+  const squared = reduceModulo(v * root * root);
+  if (squared !== u && squared !== reduceModulo(-u)) return null;
+  const x = squared === u ? root : reduceModulo(root * ROOT);
   if (x === 0n && sign === 1n) return null;
   const signed = (x & 1n) === sign ? x : P - x;
-  return [signed, y, 1n, mod(signed * y)];
+  return [signed, y, 1n, reduceModulo(signed * y)];
 }
 
 const isNeutral = ([X, Y, Z]: Point): boolean => X === 0n && Y === Z;
@@ -45,19 +45,19 @@ function multiplyPoint(point: Point, factor: bigint): Point {
 
 /** Adds two points, which may be equal (RFC 8032, 5.1.4). */
 function addPoints([X1, Y1, Z1, T1]: Point, [X2, Y2, Z2, T2]: Point): Point {
-  const [a, b] = [mod((Y1 - X1) * (Y2 - X2)), mod((Y1 + X1) * (Y2 + X2))];
-  const [c, d] = [mod(2n * D * T1 * T2), mod(2n * Z1 * Z2)];
+  const [a, b] = [reduceModulo((Y1 - X1) * (Y2 - X2)), reduceModulo((Y1 + X1) * (Y2 + X2))];
+  const [c, d] = [reduceModulo(2n * D * T1 * T2), reduceModulo(2n * Z1 * Z2)];
   const [e, f, g, h] = [b - a, d - c, d + c, b + a];
-  return [mod(e * f), mod(g * h), mod(f * g), mod(e * h)];
+  return [reduceModulo(e * f), reduceModulo(g * h), reduceModulo(f * g), reduceModulo(e * h)];
 }
 
-function modPower(base: bigint, exponent: bigint): bigint {
-  let [result, squared] = [1n, mod(base)];
+function raiseToPower(base: bigint, exponent: bigint): bigint {
+  let [result, squared] = [1n, reduceModulo(base)];
   for (let left = exponent; left > 0n; left >>= 1n) {
-    if (left & 1n) result = mod(result * squared);
-    squared = mod(squared * squared);
+    if (left & 1n) result = reduceModulo(result * squared);
+    squared = reduceModulo(squared * squared);
   }
   return result;
 }
 
-const mod = (value: bigint): bigint => ((value % P) + P) % P;
+const reduceModulo = (value: bigint): bigint => ((value % P) + P) % P;

@@ -51,13 +51,13 @@ const isCoordinate = (value: unknown): value is string =>
   typeof value === "string" && decodeBase64Url(value)?.length === 32;
 
 /** The four public members of a key, without any others. */
-export function publicPart(jwk: PublicJwk): PublicJwk {
+export function pickPublicPart(jwk: PublicJwk): PublicJwk {
   return { kty: jwk.kty, crv: jwk.crv, x: jwk.x, y: jwk.y };
 }
 
 /** The key's id: RFC 7638 thumbprint, SHA-256, base64url (43 characters). */
-export async function jwkThumbprint(jwk: PublicJwk): Promise<string> {
-  return calculateJwkThumbprint(publicPart(jwk), "sha256");
+export async function computeJwkThumbprint(jwk: PublicJwk): Promise<string> {
+  return calculateJwkThumbprint(pickPublicPart(jwk), "sha256");
 }
 
 /**
@@ -65,7 +65,7 @@ export async function jwkThumbprint(jwk: PublicJwk): Promise<string> {
  * @throws if the key is malformed or its point is not on the curve
  */
 export async function importPublicJwk(jwk: PublicJwk): Promise<CryptoKey> {
-  return (await importJWK({ ...publicPart(jwk), ext: true }, "ES256")) as CryptoKey;
+  return (await importJWK({ ...pickPublicPart(jwk), ext: true }, "ES256")) as CryptoKey;
 }
 
 /**
@@ -73,18 +73,18 @@ export async function importPublicJwk(jwk: PublicJwk): Promise<CryptoKey> {
  * @throws if the key is malformed
  */
 export async function importSigningKey(jwk: PrivateJwk): Promise<SigningKey> {
-  const privateKey = (await importJWK({ ...publicPart(jwk), d: jwk.d, ext: false }, "ES256")) as CryptoKey;
-  return { kid: await jwkThumbprint(jwk), privateKey };
+  const privateKey = (await importJWK({ ...pickPublicPart(jwk), d: jwk.d, ext: false }, "ES256")) as CryptoKey;
+  return { kid: await computeJwkThumbprint(jwk), privateKey };
 }
 
 /** A key in its published form: public members, thumbprint, `use: sig`, `alg: ES256`. The `d` of a private key is never included. */
-export async function publishedJwk(jwk: PublicJwk): Promise<PublishedJwk> {
-  return { ...publicPart(jwk), kid: await jwkThumbprint(jwk), use: "sig", alg: "ES256" };
+export async function toPublishedJwk(jwk: PublicJwk): Promise<PublishedJwk> {
+  return { ...pickPublicPart(jwk), kid: await computeJwkThumbprint(jwk), use: "sig", alg: "ES256" };
 }
 
 /** The set published at `/.well-known/aeap-ca-jwks`, in the caller's order. */
-export async function publishedJwks(jwks: readonly PublicJwk[]): Promise<PublishedJwks> {
-  return { keys: await Promise.all(jwks.map(publishedJwk)) };
+export async function toPublishedJwks(jwks: readonly PublicJwk[]): Promise<PublishedJwks> {
+  return { keys: await Promise.all(jwks.map(toPublishedJwk)) };
 }
 
 /**
@@ -97,7 +97,7 @@ export async function publishedJwks(jwks: readonly PublicJwk[]): Promise<Publish
 export async function importJwks(jwks: { readonly keys: readonly unknown[] }): Promise<Map<string, CryptoKey>> {
   const imported = new Map<string, CryptoKey>();
   for (const entry of jwks.keys) {
-    const usable = usableEntry(entry);
+    const usable = parseUsableEntry(entry);
     if (usable === undefined || imported.has(usable.kid)) continue;
     const key = await importPublicJwk(usable.jwk).catch(() => undefined);
     if (key !== undefined) imported.set(usable.kid, key);
@@ -109,11 +109,11 @@ export async function importJwks(jwks: { readonly keys: readonly unknown[] }): P
 export async function findKey(source: KeySource, kid: string): Promise<CryptoKey | undefined> {
   if (typeof source === "function") return source(kid);
   if ("get" in source) return source.get(kid);
-  const entries = source.keys.filter((entry) => usableEntry(entry)?.kid === kid);
+  const entries = source.keys.filter((entry) => parseUsableEntry(entry)?.kid === kid);
   return (await importJwks({ keys: entries })).get(kid);
 }
 
-function usableEntry(entry: unknown): { kid: string; jwk: PublicJwk } | undefined {
+function parseUsableEntry(entry: unknown): { kid: string; jwk: PublicJwk } | undefined {
   const parsed = parsePublicJwk(entry);
   if (!parsed.ok) return undefined;
   const { kid, use, alg, key_ops } = entry as Readonly<Record<string, unknown>>;

@@ -35,10 +35,10 @@ const HEADER_REFUSED = ["crit", "b64", "jwk", "jku", "x5u", "x5c"] as const;
  * @throws if the key cannot sign ES256
  */
 export async function signJws(payload: Uint8Array, typ: string, key: SigningKey): Promise<string> {
-  return new CompactSign(payload).setProtectedHeader(headerOf(typ, key.kid)).sign(key.privateKey);
+  return new CompactSign(payload).setProtectedHeader(buildJwsHeader(typ, key.kid)).sign(key.privateKey);
 }
 
-const headerOf = (typ: string, kid: string) => ({ alg: "ES256", typ, kid });
+const buildJwsHeader = (typ: string, kid: string) => ({ alg: "ES256", typ, kid });
 
 /**
  * A JWS by `signJws` over a text, packed to three quarters of its length: `kid.signature.text`.
@@ -56,7 +56,7 @@ export function packJws(jws: string, typ: string): string {
 export function unpackJws(packed: string, typ: string): string {
   const [kid = "", signature = ""] = packed.split(".", 2);
   const payload = packed.slice(kid.length + signature.length + 2);
-  return [encodeText(JSON.stringify(headerOf(typ, kid))), encodeText(payload), signature].join(".");
+  return [encodeText(JSON.stringify(buildJwsHeader(typ, kid))), encodeText(payload), signature].join(".");
 }
 
 const encodeText = (text: string): string => encodeBase64Url(encodeUtf8(text));

@@ -39,7 +39,7 @@ export async function issueNonce(key: CryptoKey, now: number, binding = ""): Pro
   const stated = new Uint8Array(TIME_BYTES + RANDOM_BYTES);
   crypto.getRandomValues(stated.subarray(TIME_BYTES));
   writeTime(stated, Math.floor(now));
-  const mac = new Uint8Array(await crypto.subtle.sign("HMAC", key, macInput(stated, binding)));
+  const mac = new Uint8Array(await crypto.subtle.sign("HMAC", key, buildMacInput(stated, binding)));
   return encodeBase64Url(Uint8Array.from([...stated, ...mac]));
 }
 
@@ -54,7 +54,7 @@ export async function checkNonce(key: CryptoKey, nonce: string, now: number, bin
   if (bytes?.length !== TIME_BYTES + RANDOM_BYTES + MAC_BYTES) return { ok: false, reason: "nonce_malformed" };
   const stated = bytes.slice(0, TIME_BYTES + RANDOM_BYTES);
   const mac = bytes.slice(TIME_BYTES + RANDOM_BYTES);
-  if (!(await crypto.subtle.verify("HMAC", key, mac, macInput(stated, binding)))) {
+  if (!(await crypto.subtle.verify("HMAC", key, mac, buildMacInput(stated, binding)))) {
     return { ok: false, reason: "nonce_forged" };
   }
   const issuedAt = readTime(stated);
@@ -64,7 +64,7 @@ export async function checkNonce(key: CryptoKey, nonce: string, now: number, bin
 }
 
 // Because of the prefix, a MAC made for another purpose with the same secret is no valid nonce.
-function macInput(stated: Uint8Array, binding: string): Bytes {
+function buildMacInput(stated: Uint8Array, binding: string): Bytes {
   return Uint8Array.from([...encodeUtf8("aeap-nonce:v1|"), ...stated, ...encodeUtf8(binding)]);
 }
 

@@ -4,7 +4,7 @@
 // Amounts are base units of the token, times epoch seconds, both as bigint. Hashes are 32 bytes, 0x and lower-case hex. Addresses are accepted in
 // one case or with a correct checksum (EIP-55), and returned with it. Every fault is a PaymentError that names its field.
 import { encodeHex } from "../core/encoding.ts";
-import { type Hex, hashOfText, keccak256, toChecksumAddress } from "./keccak.ts";
+import { computeKeccak256, type Hex, hashText, toChecksumAddress } from "./keccak.ts";
 
 /** The payment that a payer agrees to: `SettlementContract.Payment`, member by member. */
 export type Payment = {
@@ -16,7 +16,7 @@ export type Payment = {
   readonly providerDidHash: Hex;
   /** Keccak-256 of the consumer's DID. */
   readonly consumerDidHash: Hex;
-  /** The on-chain name of the intent, see `intentHashOf`. */
+  /** The on-chain name of the intent, see `computeIntentHash`. */
   readonly intentHash: Hex;
   /** The provider's wallet; a payment to another wallet reverts. */
   readonly operationalWallet: Hex;
@@ -69,7 +69,7 @@ export type PreparedPayment = {
 export type AuthorizationTerms = {
   /** The payer: the account, or smart wallet (ERC-1271), that holds the tokens. */
   readonly from: string;
-  /** 32 bytes, see `newSalt`. */
+  /** 32 bytes, see `drawSalt`. */
   readonly salt: Hex;
   /** Epoch seconds: the block has to be later; default 0. */
   readonly validAfter?: bigint;
@@ -127,14 +127,16 @@ export function preparePayment(intent: PayableIntent, terms: PayerTerms): Prepar
     amount: parseBaseUnits("amount_base_units", intent.amount_base_units),
     providerDidHash: toHash("provider_did_hash", intent.provider_did_hash, provider_did),
     consumerDidHash: toHash("consumer_did_hash", intent.consumer_did_hash, consumer_did),
-    intentHash: toHash("intent_hash", intent.intent_hash, intent_id, (id) => intentHashOf(id, intent.payer ?? null)),
+    intentHash: toHash("intent_hash", intent.intent_hash, intent_id, (id) =>
+      computeIntentHash(id, intent.payer ?? null),
+    ),
     operationalWallet: toNonZeroAddress("operational_wallet", intent.operational_wallet),
     maxFeeBps: terms.maxFeeBps,
     deadline: parseEpochSeconds("expires_at", intent.expires_at),
     refundTo: toNonZeroAddress("refundTo", terms.refundTo),
   };
   checkPayment(payment);
-  const key = settlementKey(payment);
+  const key = computeSettlementKey(payment);
   if (settlement_key !== undefined && settlement_key.toLowerCase() !== key) {
     throw new PaymentError("settlement_key", "is not the one of this payment");
   }
@@ -150,7 +152,7 @@ export function checkPayment(payment: Payment): void {
   for (const field of ["token", "operationalWallet", "refundTo"] as const) toNonZeroAddress(field, payment[field]);
   for (const field of ["providerDidHash", "consumerDidHash", "intentHash"] as const) toHash(field, payment[field]);
   if (payment.amount === 0n) throw new PaymentError("amount", "is zero");
-  uint("amount", payment.amount, 96);
+  encodeUint("amount", payment.amount, 96);
   encodePayment(payment);
 }
 
@@ -163,8 +165,8 @@ const HIGHEST_BIT = 8;
  * are the payer's address, and the bits between are those of Keccak-256 of the id. The contract accepts the payment of such an intent only from
  * that address (`PayerDiffers`).
  */
-export function intentHashOf(intentId: string, payer: string | null): Hex {
-  const hash = hashOfText(intentId);
+export function computeIntentHash(intentId: string, payer: string | null): Hex {
+  const hash = hashText(intentId);
   if (payer === null) return hash;
   const first = (Number.parseInt(hash.charAt(2), 16) | HIGHEST_BIT).toString(16);
   const rest = hash.slice(3, 2 + HASH_DIGITS - ADDRESS_DIGITS);
@@ -176,25 +178,25 @@ export type SettlementTerms = Readonly<Record<"providerDidHash" | "consumerDidHa
   Pick<Payment, "amount">;
 
 /** The key of a settlement: keccak256(abi.encode(provider, consumer, intent, token, amount)). Each key can be paid once (`AlreadyPaid`). */
-export function settlementKey(payment: SettlementTerms): Hex {
+export function computeSettlementKey(payment: SettlementTerms): Hex {
   const { providerDidHash, consumerDidHash, intentHash, token, amount } = payment;
-  return keccak256(
-    bytesOf([
-      bytes32("providerDidHash", providerDidHash),
-      bytes32("consumerDidHash", consumerDidHash),
-      bytes32("intentHash", intentHash),
-      address("token", token),
-      uint("amount", amount, 256),
+  return computeKeccak256(
+    decodeHexWords([
+      encodeBytes32("providerDidHash", providerDidHash),
+      encodeBytes32("consumerDidHash", consumerDidHash),
+      encodeBytes32("intentHash", intentHash),
+      encodeAddress("token", token),
+      encodeUint("amount", amount, 256),
     ]),
   );
 }
 
 /** The nonce of the payment's authorization: keccak256(abi.encode(payment, salt)). It cannot be used for anything else. */
-export const authorizationNonce = (payment: Payment, salt: Hex): Hex =>
-  keccak256(bytesOf([...encodePayment(payment), bytes32("salt", salt)]));
+export const computeAuthorizationNonce = (payment: Payment, salt: Hex): Hex =>
+  computeKeccak256(decodeHexWords([...encodePayment(payment), encodeBytes32("salt", salt)]));
 
 /** 32 random bytes. Use one salt per authorization: with another salt, the same payment could be authorized a second time. */
-export const newSalt = (): Hex => `0x${encodeHex(crypto.getRandomValues(new Uint8Array(32)))}`;
+export const drawSalt = (): Hex => `0x${encodeHex(crypto.getRandomValues(new Uint8Array(32)))}`;
 
 /**
  * Makes the data for the payer to sign, so that anyone may submit the payment and pay its gas (EIP-3009, `receiveWithAuthorization`).
@@ -207,9 +209,9 @@ export function authorize(
 ): Authorization {
   const { salt, validAfter = 0n, validBefore = payment.deadline, domain: { name, version } = USDC_DOMAIN } = terms;
   const from = toNonZeroAddress("from", terms.from);
-  for (const [field, time] of Object.entries({ validAfter, validBefore })) uint(field, time, 256);
+  for (const [field, time] of Object.entries({ validAfter, validBefore })) encodeUint(field, time, 256);
   if (validBefore <= validAfter) throw new PaymentError("validBefore", "is not later than validAfter");
-  const nonce = authorizationNonce(payment, salt);
+  const nonce = computeAuthorizationNonce(payment, salt);
   const times = { validAfter: String(validAfter), validBefore: String(validBefore) };
   const typedData: ReceiveWithAuthorization = {
     domain: { name, version, chainId, verifyingContract: toNonZeroAddress("token", payment.token) },
@@ -231,12 +233,19 @@ export function authorize(
 }
 
 /** Calldata of `settle(Payment)`: pays from the sender's allowance, on exactly these terms. */
-export const settleCalldata = (payment: Payment): Hex => calldata(`settle(${PAYMENT_TUPLE})`, encodePayment(payment));
+export const encodeSettle = (payment: Payment): Hex =>
+  encodeCalldata(`settle(${PAYMENT_TUPLE})`, encodePayment(payment));
 
 /** Calldata of `payIntent`: pays from the sender's allowance, with the wallet and fee that are in force; refunds go to the sender. */
-export function payIntentCalldata(payment: Payment): Hex {
+export function encodePayIntent(payment: Payment): Hex {
   const [token = "", amount = "", provider = "", consumer = "", intent = ""] = encodePayment(payment);
-  return calldata("payIntent(address,uint256,bytes32,bytes32,bytes32)", [token, amount, provider, consumer, intent]);
+  return encodeCalldata("payIntent(address,uint256,bytes32,bytes32,bytes32)", [
+    token,
+    amount,
+    provider,
+    consumer,
+    intent,
+  ]);
 }
 
 /**
@@ -244,7 +253,7 @@ export function payIntentCalldata(payment: Payment): Hex {
  *
  * @param signature of an account (65 bytes), or in the form that a smart wallet accepts, over `authorization.typedData`
  */
-export function settleWithAuthorizationCalldata(
+export function encodeSettleWithAuthorization(
   payment: Payment,
   { from, validAfter, validBefore, salt }: Omit<Authorization, "typedData">,
   signature: Hex,
@@ -252,18 +261,18 @@ export function settleWithAuthorizationCalldata(
   if (!/^0x(?:[0-9a-fA-F]{2})*$/.test(signature)) throw new PaymentError("signature", "is not bytes in hex");
   const head = [
     ...encodePayment(payment),
-    address("from", from),
-    uint("validAfter", validAfter, 256),
-    uint("validBefore", validBefore, 256),
-    bytes32("salt", salt),
+    encodeAddress("from", from),
+    encodeUint("validAfter", validAfter, 256),
+    encodeUint("validBefore", validBefore, 256),
+    encodeBytes32("salt", salt),
   ];
   const bytes = signature.slice(2).toLowerCase();
   // The signature's bytes follow the head, which ends with their place.
-  const place = uint("place", BigInt((head.length + 1) * WORD_BYTES), 256);
-  const length = uint("length", BigInt(bytes.length / 2), 256);
+  const place = encodeUint("place", BigInt((head.length + 1) * WORD_BYTES), 256);
+  const length = encodeUint("length", BigInt(bytes.length / 2), 256);
   const tail = bytes.padEnd(Math.ceil(bytes.length / WORD_DIGITS) * WORD_DIGITS, "0");
   const name = `settleWithAuthorization(${PAYMENT_TUPLE},address,uint256,uint256,bytes32,bytes)`;
-  return calldata(name, [...head, place, length, tail]);
+  return encodeCalldata(name, [...head, place, length, tail]);
 }
 
 // ---- Words of the ABI: 64 hex digits ---------------------------------------------------------------------------------
@@ -273,27 +282,27 @@ const WORD_DIGITS = 2 * WORD_BYTES;
 
 function encodePayment(payment: Payment): string[] {
   return [
-    address("token", payment.token),
-    uint("amount", payment.amount, 256),
-    bytes32("providerDidHash", payment.providerDidHash),
-    bytes32("consumerDidHash", payment.consumerDidHash),
-    bytes32("intentHash", payment.intentHash),
-    address("operationalWallet", payment.operationalWallet),
-    uint("maxFeeBps", payment.maxFeeBps, 16),
-    uint("deadline", payment.deadline, 64),
-    address("refundTo", payment.refundTo),
+    encodeAddress("token", payment.token),
+    encodeUint("amount", payment.amount, 256),
+    encodeBytes32("providerDidHash", payment.providerDidHash),
+    encodeBytes32("consumerDidHash", payment.consumerDidHash),
+    encodeBytes32("intentHash", payment.intentHash),
+    encodeAddress("operationalWallet", payment.operationalWallet),
+    encodeUint("maxFeeBps", payment.maxFeeBps, 16),
+    encodeUint("deadline", payment.deadline, 64),
+    encodeAddress("refundTo", payment.refundTo),
   ];
 }
 
-const calldata = (signature: string, content: readonly string[]): Hex =>
-  `${hashOfText(signature).slice(0, 10) as Hex}${content.join("")}`;
+const encodeCalldata = (signature: string, content: readonly string[]): Hex =>
+  `${hashText(signature).slice(0, 10) as Hex}${content.join("")}`;
 
-function bytesOf(content: readonly string[]): Uint8Array {
+function decodeHexWords(content: readonly string[]): Uint8Array {
   const digits = content.join("").match(/../g) ?? [];
   return Uint8Array.from(digits, (pair) => Number.parseInt(pair, 16));
 }
 
-function uint(field: string, value: bigint | number, bits: number): string {
+function encodeUint(field: string, value: bigint | number, bits: number): string {
   const isWhole = typeof value === "bigint" || Number.isSafeInteger(value);
   if (!isWhole || value < 0 || BigInt(value) >= 1n << BigInt(bits)) {
     throw new PaymentError(field, `is not a whole number from 0 to 2^${bits}-1`);
@@ -301,13 +310,13 @@ function uint(field: string, value: bigint | number, bits: number): string {
   return value.toString(16).padStart(WORD_DIGITS, "0");
 }
 
-function bytes32(field: string, value: string): string {
+function encodeBytes32(field: string, value: string): string {
   const digits = /^0x([0-9a-fA-F]{64})$/.exec(value)?.[1];
   if (digits === undefined) throw new PaymentError(field, "is not 32 bytes in hex");
   return digits.toLowerCase();
 }
 
-const address = (field: string, value: string): string =>
+const encodeAddress = (field: string, value: string): string =>
   toAddress(field, value).slice(2).toLowerCase().padStart(WORD_DIGITS, "0");
 
 // ---- Values ----------------------------------------------------------------------------------------------------------
@@ -324,8 +333,8 @@ function toNonZeroAddress(field: string, value: string): Hex {
   return checked;
 }
 
-function toHash(field: string, value: string, text?: string, expected: (text: string) => Hex = hashOfText): Hex {
-  const hash: Hex = `0x${bytes32(field, value)}`;
+function toHash(field: string, value: string, text?: string, expected: (text: string) => Hex = hashText): Hex {
+  const hash: Hex = `0x${encodeBytes32(field, value)}`;
   if (ZERO.test(hash)) throw new PaymentError(field, "is zero");
   if (text !== undefined && expected(text) !== hash) throw new PaymentError(field, `is not the hash of ${text}`);
   return hash;

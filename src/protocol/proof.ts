@@ -2,7 +2,7 @@
 // that no part can contain the separator `|`), the timestamp must be within 30 seconds, and last the signature over the header's own characters. The
 // caller decides whether the signer may do what it asks, and whether the proof was used before; `r` and `text` identify a replay.
 import type { CryptoKey } from "jose";
-import { encodeHex, encodeUtf8, sha256 } from "../core/encoding.ts";
+import { computeSha256, encodeHex, encodeUtf8 } from "../core/encoding.ts";
 import { PROOF_WINDOW_SECONDS, SECOND_MS } from "../core/limits.ts";
 import { isDid } from "./did.ts";
 import { type SignatureFault, type SignatureFormat, signToText, verifySignature } from "./ecdsa.ts";
@@ -33,7 +33,7 @@ export type RequestStatement = {
   readonly method: string;
   /** As on the wire: from the first `/`, without host, query and fragment. */
   readonly path: string;
-  /** The result of `requestDigest`: 64 lower-case hex digits. */
+  /** The result of `digestRequest`: 64 lower-case hex digits. */
   readonly digest: string;
 };
 
@@ -90,7 +90,7 @@ const EPOCH_SECONDS = /^(?:0|[1-9][0-9]{0,11})$/;
 const ISO_8601 = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.(\d{1,9}))?(?:Z|([+-])(\d{2}):(\d{2}))$/;
 
 /** The text of a statement, or why it has none. Pure; checks the form of the timestamp, not its window. */
-export function proofText(statement: ProofStatement): StatementText {
+export function buildProofText(statement: ProofStatement): StatementText {
   if (parseProofTimestamp(statement.timestamp) === undefined) return refuse("timestamp_malformed");
   switch (statement.kind) {
     case "bound": {
@@ -120,9 +120,9 @@ export function proofText(statement: ProofStatement): StatementText {
  * (pairs with one key keep their order; no query is the empty text), for other methods over the raw body. `+` in a query is a space. Keys sort by
  * UTF-16 code units.
  */
-export async function requestDigest(request: DigestedRequest): Promise<RequestDigest> {
+export async function digestRequest(request: DigestedRequest): Promise<RequestDigest> {
   if (request.method !== "GET" && request.method !== "HEAD")
-    return { ok: true, digest: encodeHex(await sha256(bodyBytes(request.body))) };
+    return { ok: true, digest: encodeHex(await computeSha256(toBodyBytes(request.body))) };
   const { query = "" } = request;
   const pairs = [...(typeof query === "string" ? new URLSearchParams(query) : query)];
   if (pairs.some(([key, value]) => /[&=]/.test(key) || value.includes("&"))) {
@@ -130,11 +130,11 @@ export async function requestDigest(request: DigestedRequest): Promise<RequestDi
   }
   pairs.sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0));
   const canonical = pairs.map(([key, value]) => `${key}=${value}`).join("&");
-  return { ok: true, digest: encodeHex(await sha256(encodeUtf8(canonical))) };
+  return { ok: true, digest: encodeHex(await computeSha256(encodeUtf8(canonical))) };
 }
 
 /** The header value of an instant, in epoch seconds. `now` is epoch milliseconds. */
-export function proofTimestamp(now: number): string {
+export function formatProofTimestamp(now: number): string {
   return String(Math.floor(now / SECOND_MS));
 }
 
@@ -150,7 +150,7 @@ export async function signProof(
   privateKey: CryptoKey,
   format: SignatureFormat = "der-base64",
 ): Promise<{ proof: string; text: string }> {
-  const stated = proofText(statement);
+  const stated = buildProofText(statement);
   if (!stated.ok) throw new TypeError(stated.reason);
   return { proof: await signToText(privateKey, stated.text, format), text: stated.text };
 }
@@ -172,7 +172,7 @@ export async function verifyProof(input: {
   readonly windowSeconds?: ProofWindow;
 }): Promise<ProofCheck> {
   const { statement, proof, key, now, windowSeconds: { before, after } = WINDOW } = input;
-  const stated = proofText(statement);
+  const stated = buildProofText(statement);
   if (!stated.ok) return stated;
   const signedAt = parseProofTimestamp(statement.timestamp);
   if (signedAt === undefined) return { ok: false, reason: "timestamp_malformed" };
@@ -203,6 +203,6 @@ export function parseProofTimestamp(text: string): number | undefined {
 
 const refuse = (reason: StatementFault) => ({ ok: false, reason }) as const;
 
-function bodyBytes(body: DigestedRequest["body"]): Uint8Array | ArrayBuffer {
+function toBodyBytes(body: DigestedRequest["body"]): Uint8Array | ArrayBuffer {
   return typeof body === "string" ? encodeUtf8(body) : (body ?? new Uint8Array());
 }

@@ -37,7 +37,7 @@ export async function signStatement<Claims extends JsonObject>(
   claims: Claims,
   caKey: SigningKey,
 ): Promise<string> {
-  const claim = malformedClaim(kind, claims);
+  const claim = findMalformedClaim(kind, claims);
   if (claim !== undefined) throw new TypeError(`${kind.name} claim ${claim} is malformed`);
   return signJws(encodeUtf8(JSON.stringify(claims)), kind.typ, caKey);
 }
@@ -56,7 +56,7 @@ export async function verifyStatement<Claims extends { readonly iss: string }>(
 ): Promise<StatementCheck<Claims>> {
   const checked = await verifyJws(jws, kind.typ, keys);
   if (!checked.ok) return checked;
-  const claim = malformedClaim(kind, checked.payload);
+  const claim = findMalformedClaim(kind, checked.payload);
   if (claim !== undefined) return { ok: false, reason: "claims_malformed", claim };
   // Safe, because each claim was checked.
   const claims = checked.payload as unknown as Claims;
@@ -64,7 +64,7 @@ export async function verifyStatement<Claims extends { readonly iss: string }>(
   return { ok: true, claims, kid: checked.kid };
 }
 
-function malformedClaim<Claims>({ claims: judges }: StatementKind<Claims>, claims: JsonObject): string | undefined {
+function findMalformedClaim<Claims>({ claims: judges }: StatementKind<Claims>, claims: JsonObject): string | undefined {
   return Object.entries<Judge>(judges).find(([claim, judge]) => !judge(claims[claim]))?.[0];
 }
 
@@ -74,17 +74,17 @@ export const matches =
   (pattern: RegExp): Judge =>
   (value) =>
     typeof value === "string" && pattern.test(value);
-export const oneOf =
+export const equalsOneOf =
   (...words: string[]): Judge =>
   (value) =>
     words.includes(value as string);
-export const text = matches(/^.+$/s);
-export const amount = matches(/^(?:0|[1-9]\d*)(?:\.\d+)?$/);
-export const address = matches(/^0x[0-9a-fA-F]{40}$/);
+export const isText = matches(/^.+$/s);
+export const isAmount = matches(/^(?:0|[1-9]\d*)(?:\.\d+)?$/);
+export const isAddressText = matches(/^0x[0-9a-fA-F]{40}$/);
 /** 32 bytes in the form of the chain. */
-export const hash = matches(/^0x[0-9a-f]{64}$/);
+export const isChainHash = matches(/^0x[0-9a-f]{64}$/);
 /** A SHA-256 digest, lower-case hex. */
-export const digest = matches(/^[0-9a-f]{64}$/);
-export const caip2 = matches(/^[-a-z0-9]{3,8}:[-_a-zA-Z0-9]{1,32}$/);
-export const instant = matches(/^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d+)?Z$/);
-export const count: Judge = (value) => Number.isSafeInteger(value) && (value as number) >= 0;
+export const isDigest = matches(/^[0-9a-f]{64}$/);
+export const isCaip2 = matches(/^[-a-z0-9]{3,8}:[-_a-zA-Z0-9]{1,32}$/);
+export const isInstant = matches(/^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d+)?Z$/);
+export const isCount: Judge = (value) => Number.isSafeInteger(value) && (value as number) >= 0;

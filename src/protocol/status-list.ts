@@ -15,7 +15,7 @@ export type CertificateStatus = keyof typeof CERTIFICATE_STATUS;
  * The name of a value.
  * @throws RangeError for a value that is not in the registry above
  */
-export function statusName(value: number): CertificateStatus {
+export function nameStatus(value: number): CertificateStatus {
   const found = Object.entries(CERTIFICATE_STATUS).find(([, known]) => known === value);
   if (!found) throw new RangeError(`${value} is not a status of a certificate`);
   return found[0] as CertificateStatus;

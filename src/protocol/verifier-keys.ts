@@ -23,7 +23,7 @@ export type VerifierJwks = { readonly keys: readonly (P256Jwk | Ed25519Jwk)[] };
 export const VERIFIER_ALGORITHMS: readonly JwsAlgorithm[] = ["ES256", "EdDSA"];
 
 /** Finds a key of the set, and imports only that one. */
-export const verifierKey =
+export const createKeyFinder =
   ({ keys }: VerifierJwks) =>
   async (kid: string): Promise<CryptoKey | undefined> => {
     const jwk = keys.find((key) => key.kid === kid);
@@ -42,11 +42,11 @@ const B = 0x5ac635d8aa3a93e7b3ebbd55769886bc651d06b0cc53b0f63bce3c3e27d2604bn;
 
 /** True if the coordinates are a point of P-256. Synchronous, so that a schema can use it. */
 export function isP256Point({ x, y }: { readonly x: string; readonly y: string }): boolean {
-  const [px, py] = [numberOf(x), numberOf(y)];
+  const [px, py] = [decodeNumber(x), decodeNumber(y)];
   return px < P && py < P && (py * py - (px * px * px - 3n * px + B)) % P === 0n;
 }
 
-const numberOf = (text: string): bigint => BigInt(`0x${encodeHex(decodeBase64Url(text) ?? new Uint8Array(1))}`);
+const decodeNumber = (text: string): bigint => BigInt(`0x${encodeHex(decodeBase64Url(text) ?? new Uint8Array(1))}`);
 
 /** True if `x` encodes a point of the large prime group of Ed25519. */
 export const isEd25519Point = ({ x }: { readonly x: string }): boolean =>

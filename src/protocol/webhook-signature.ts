@@ -47,7 +47,7 @@ export type WebhookHeaders = {
 };
 
 /** The headers of a delivery: `Service-*` or, if absent, `webhook-*`. */
-export const webhookHeaders = (headers: Headers): WebhookHeaders => ({
+export const readWebhookHeaders = (headers: Headers): WebhookHeaders => ({
   id: headers.get("Service-Event-Id") ?? headers.get("webhook-id"),
   timestamp: headers.get("Service-Timestamp") ?? headers.get("webhook-timestamp"),
   signature: headers.get("Service-Signature") ?? headers.get("webhook-signature"),
@@ -69,10 +69,10 @@ export async function verifyWebhook(
   options: { readonly now?: number; readonly tolerance?: number } = {},
 ): Promise<WebhookFault | null> {
   const { now = Date.now() / 1_000, tolerance = WEBHOOK_TOLERANCE_SECONDS } = options;
-  const key = await keyOf(secret, "verify");
+  const key = await importSecret(secret, "verify");
   if (!id || !timestamp || !signature || !/^\d{1,12}$/.test(timestamp)) return "malformed";
   if (Math.abs(now - Number(timestamp)) > tolerance) return "stale";
-  const signed = contentOf(id, timestamp, body);
+  const signed = toSignedContent(id, timestamp, body);
   for (const each of signature.split(" ")) {
     const [version, text = ""] = each.split(",");
     const bytes = version === VERSION ? decodeBase64(text) : undefined;
@@ -81,13 +81,15 @@ export async function verifyWebhook(
   return "signature";
 }
 
-const contentOf = (id: string, timestamp: string | number, body: string): Bytes =>
+const toSignedContent = (id: string, timestamp: string | number, body: string): Bytes =>
   encodeUtf8(`${id}.${timestamp}.${body}`);
 
 const signDelivery = async (secret: string, { id, timestamp, body }: SignedDelivery): Promise<Bytes> =>
-  new Uint8Array(await crypto.subtle.sign("HMAC", await keyOf(secret, "sign"), contentOf(id, timestamp, body)));
+  new Uint8Array(
+    await crypto.subtle.sign("HMAC", await importSecret(secret, "sign"), toSignedContent(id, timestamp, body)),
+  );
 
-function keyOf(secret: string, use: "sign" | "verify"): Promise<CryptoKey> {
+function importSecret(secret: string, use: "sign" | "verify"): Promise<CryptoKey> {
   const bytes = secret.startsWith(WEBHOOK_SECRET_PREFIX)
     ? decodeBase64(secret.slice(WEBHOOK_SECRET_PREFIX.length))
     : undefined;

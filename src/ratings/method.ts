@@ -158,7 +158,8 @@ export const ratingMethods = memoizeBy((env: RatingEnv): Readonly<Record<Environ
   return { sandbox: methodOf("sandbox"), production: methodOf("production") };
 });
 
-export const ratingMethod = (env: RatingEnv, environment: Environment): RatingMethod => ratingMethods(env)[environment];
+export const pickRatingMethod = (env: RatingEnv, environment: Environment): RatingMethod =>
+  ratingMethods(env)[environment];
 
 /** Reads a list such as `sandbox=1,production=10`. */
 function parseMinimum(text: string, environment: Environment): number {

@@ -12,7 +12,7 @@ export function describeMethod({ sandbox, production }: Readonly<Record<Environm
   // The environments differ only in their minimums.
   const { halfLifeDays, kappa, mu, weight, clip, promptHours, provider, consumer } = production;
   return {
-    versions: { sandbox: methodVersionOf(sandbox), production: methodVersionOf(production) },
+    versions: { sandbox: computeMethodVersion(sandbox), production: computeMethodVersion(production) },
     formula: "(sum(w * r) + kappa * mu) / (sum(w) + kappa), each w decayed by 2^(-age_days / half_life_days)",
     half_life_days: halfLifeDays,
     origin: toIso(RATING_ORIGIN),
@@ -34,14 +34,14 @@ export function describeMethod({ sandbox, production }: Readonly<Record<Environm
 }
 
 /** Differs for each set of parameters, and is the same on every machine. */
-const methodVersionOf = (method: RatingMethod): string =>
+const computeMethodVersion = (method: RatingMethod): string =>
   computeShortHash(JSON.stringify([RATING_ORIGIN, method]))
     .toString(36)
     .padStart(11, "0");
 
 /** The part of a method from which a rating follows, given its sums. */
 export const toUsedMethod = (method: RatingMethod): RatingView["method"] => ({
-  version: methodVersionOf(method),
+  version: computeMethodVersion(method),
   origin: toIso(RATING_ORIGIN),
   half_life_days: method.halfLifeDays,
   kappa: method.kappa,

@@ -27,7 +27,7 @@ export type RatedOutcome = TaskOutcome | "auto_confirmed";
 
 const clamp = (value: number, low: number, high: number): number => Math.min(high, Math.max(low, value));
 
-export const signalWeight = ({ weight }: RatingParameters, amountWholeUnits: number): number =>
+export const computeSignalWeight = ({ weight }: RatingParameters, amountWholeUnits: number): number =>
   clamp(Math.log10(1 + amountWholeUnits), weight.min, weight.max);
 
 export const forwardScale = ({ halfLifeDays }: RatingParameters, at: number): number =>
@@ -40,12 +40,12 @@ export function toProviderSignal(
   score: number | null | undefined = null,
 ): Signal {
   const { r, factor } = by.provider[which];
-  return { r: clamp(r ?? score ?? 0, 0, 1), weight: factor * signalWeight(by, amountWholeUnits) };
+  return { r: clamp(r ?? score ?? 0, 0, 1), weight: factor * computeSignalWeight(by, amountWholeUnits) };
 }
 
 export function toConsumerSignal(by: RatingParameters, which: ConsumerCase, amountWholeUnits: number): Signal {
   const { r, factor } = by.consumer[which];
-  return { r: r ?? 0, weight: factor * signalWeight(by, amountWholeUnits) };
+  return { r: r ?? 0, weight: factor * computeSignalWeight(by, amountWholeUnits) };
 }
 
 /** A closed task as both sides are rated for it. A consumer's answer counts the same whatever it says (TSK-10). */
@@ -109,19 +109,19 @@ export function computeUnroundedRating(
 /** From this number of counterparties on, more of them do not lower the share that one may hold. */
 export const FIXED_SHARE_FROM = 1 / CLIP_MIN;
 
-const mostWeightOf = (clip: number, { weight, counterparties }: AgentSums): number =>
+const computeMostWeight = (clip: number, { weight, counterparties }: AgentSums): number =>
   Math.max(clip, 1 / Math.max(1, counterparties)) * weight;
 
 /** The counterparties that a method may clip, whatever share it grants. The others change no rating. */
 export const pickClippable = (sums: AgentSums, heaviest: readonly Sums[]): Sums[] =>
   heaviest
     .slice(0, HEAVIEST_LOOKED_AT)
-    .filter(({ weight }) => weight > mostWeightOf(CLIP_MIN, sums))
+    .filter(({ weight }) => weight > computeMostWeight(CLIP_MIN, sums))
     .map(({ weight, weighted }) => ({ weight, weighted }));
 
 /** Clips the heaviest counterparties once, measured against the unclipped total (TSK-14). */
 export function clipHeaviest({ clip }: RatingParameters, sums: AgentSums, heaviest: readonly Sums[]): Sums {
-  const most = mostWeightOf(clip, sums);
+  const most = computeMostWeight(clip, sums);
   let { weight, weighted } = sums;
   for (const one of heaviest.slice(0, HEAVIEST_LOOKED_AT)) {
     if (one.weight <= most) continue;

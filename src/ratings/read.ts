@@ -3,10 +3,10 @@
 import type { PublicCall } from "../call.ts";
 import { toIso } from "../core/clock.ts";
 import { ServiceError } from "../core/errors.ts";
-import { ratingMethod } from "./method.ts";
+import { pickRatingMethod } from "./method.ts";
 import { toUsedMethod } from "./publish.ts";
 import type { RatingView } from "./responses.ts";
-import { ratingFromRow } from "./signals.ts";
+import { computeRatingFromRow } from "./signals.ts";
 import { findRatedAgent } from "./store.ts";
 
 export async function getRating(call: PublicCall, did: string): Promise<RatingView> {
@@ -14,10 +14,10 @@ export async function getRating(call: PublicCall, did: string): Promise<RatingVi
   const { agent } = await call.read({ agent: findRatedAgent(db, did) });
   if (!agent) throw new ServiceError("not_found");
   const now = call.now + agent.clockOffsetMs;
-  const method = ratingMethod(deps.env, agent.environment);
+  const method = pickRatingMethod(deps.env, agent.environment);
   return {
     did,
-    agent_rating: ratingFromRow(agent, method, now),
+    agent_rating: computeRatingFromRow(agent, method, now),
     interactions: agent.ratingInteractions,
     counterparties: agent.ratingCounterparties,
     sums: { weight: agent.ratingWeight, weighted: agent.ratingWeighted },

@@ -2,7 +2,7 @@
 import * as z from "zod";
 import { did, fraction, instant } from "../http/schemas.ts";
 
-const sums = () => ({ weight: z.number(), weighted: z.number() });
+const buildSumsMembers = () => ({ weight: z.number(), weighted: z.number() });
 
 export const ratingView = z
   .object({
@@ -10,9 +10,11 @@ export const ratingView = z
     agent_rating: fraction.nullable(),
     interactions: z.number().int(),
     counterparties: z.number().int(),
-    sums: z.object(sums()),
+    sums: z.object(buildSumsMembers()),
     heaviest: z.array(
-      z.object({ position: z.number().int(), ...sums() }).register(z.globalRegistry, { id: "RatingCounterparty" }),
+      z
+        .object({ position: z.number().int(), ...buildSumsMembers() })
+        .register(z.globalRegistry, { id: "RatingCounterparty" }),
     ),
     method: z
       .object({

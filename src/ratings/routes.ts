@@ -1,6 +1,6 @@
 // Public routes of ratings and their method (TSK-16, TSK-17).
 import { answer } from "../http/answer.ts";
-import { route } from "../http/route.ts";
+import { defineRoute } from "../http/route.ts";
 import { ratingMethods } from "./method.ts";
 import { describeMethod } from "./publish.ts";
 import { getRating } from "./read.ts";
@@ -9,7 +9,7 @@ import { ratedParams } from "./schema.ts";
 const METHOD_HEADERS = { "Content-Type": "application/json", "Cache-Control": "public, max-age=3600" };
 
 export const ratingRoutes = [
-  route({
+  defineRoute({
     method: "get",
     path: "/v1/agents/{did}/rating",
     operationId: "getAgentRating",
@@ -20,7 +20,7 @@ export const ratingRoutes = [
     surfaces: ["public"],
     handle: (call, { params }) => getRating(call, params.did),
   }),
-  route({
+  defineRoute({
     method: "get",
     path: "/v1/rating-method",
     operationId: "getRatingMethod",

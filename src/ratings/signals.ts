@@ -95,10 +95,10 @@ type StoredSums = Pick<
 >;
 
 /** An agent's rating at an instant, from its row alone. */
-export const ratingFromRow = (agent: StoredSums, by: RatingMethod, now: number): number | null =>
-  computeRating(sumsFromRow(agent), agent.ratingHeaviest, by, now);
+export const computeRatingFromRow = (agent: StoredSums, by: RatingMethod, now: number): number | null =>
+  computeRating(toAgentSums(agent), agent.ratingHeaviest, by, now);
 
-export const sumsFromRow = (agent: StoredSums): AgentSums => ({
+export const toAgentSums = (agent: StoredSums): AgentSums => ({
   weight: agent.ratingWeight,
   weighted: agent.ratingWeighted,
   interactions: agent.ratingInteractions,

@@ -2,7 +2,7 @@
 import { and, desc, eq, type SQL, sql } from "drizzle-orm";
 import type { Environment } from "../core/vocabulary.ts";
 import { type Database, mustChange, type Read, readAll, readOne, type Statement } from "../db/batch.ts";
-import { clockOffsetOf, type Timed } from "../db/clock.ts";
+import { selectClockOffset, type Timed } from "../db/clock.ts";
 import { compileGiven, compileInsert } from "../db/compiled.ts";
 import { type AgentRow, agents, type CounterpartyRow, ratingCounterparties } from "../db/tables/agents.ts";
 import { HEAVIEST_LOOKED_AT, type RatingMethod } from "./method.ts";
@@ -38,7 +38,7 @@ export const findRatedAgent = (
         agentRating: agents.agentRating,
         ratingHeaviest: agents.ratingHeaviest,
         wallets: agents.wallets,
-        clockOffsetMs: clockOffsetOf(agents),
+        clockOffsetMs: selectClockOffset(agents),
       })
       .from(agents)
       .where(eq(agents.did, did)),

@@ -1,10 +1,10 @@
 // Lists of disputes (DSP-9): an agent's own, and those of all agents of an account by page or as CSV.
 import { type AgentCall, type ManagementCall, readPage } from "../call.ts";
-import { fieldError, validationError } from "../core/errors.ts";
+import { toFieldError, toValidationError } from "../core/errors.ts";
 import { hashListing, type Page } from "../core/page.ts";
 import { type DisputeFilter, listAccountDisputes, listOwnDisputes, toDisputePosition } from "../disputes/list-store.ts";
 import type { DisputeQuery, DisputeView } from "../disputes/schema.ts";
-import { pageOfDisputes, toDisputeView } from "../disputes/views.ts";
+import { toDisputePage, toDisputeView } from "../disputes/views.ts";
 import { exportAll } from "./export.ts";
 
 const toDisputeFilter = ({ did, role, status, since, until }: DisputeQuery): DisputeFilter => ({
@@ -24,12 +24,12 @@ async function getOwnDisputes(call: AgentCall, query: DisputeQuery): Promise<Pag
   const { did: asked, ...filter } = toDisputeFilter(query);
   if (asked !== undefined && asked !== did) {
     const message = "An agent can list only its own disputes.";
-    throw validationError([fieldError("did", "invalid_value", message)]);
+    throw toValidationError([toFieldError("did", "invalid_value", message)]);
   }
   const page = await readPage(call, query, hashListing("own disputes", [did], filter));
   const real = deps.clock.now();
   const { found } = await call.read({ found: listOwnDisputes(db, did, filter, real, page) });
-  return pageOfDisputes(deps.config, found, page, real);
+  return toDisputePage(deps.config, found, page, real);
 }
 
 async function getAccountDisputes(call: ManagementCall, query: DisputeQuery): Promise<Page<DisputeView>> {
@@ -38,7 +38,7 @@ async function getAccountDisputes(call: ManagementCall, query: DisputeQuery): Pr
   const page = await readPage(call, query, hashListing("disputes", [environment], filter));
   const real = deps.clock.now();
   const { found } = await call.read({ found: listAccountDisputes(db, tenant, filter, real, page) });
-  return pageOfDisputes(deps.config, found, page, real);
+  return toDisputePage(deps.config, found, page, real);
 }
 
 /** Exports the disputes that were filed in at most 31 days. */

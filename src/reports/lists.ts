@@ -7,9 +7,9 @@ import { listTransactions } from "../facilitation/list-store.ts";
 import type { TransactionView } from "../facilitation/responses.ts";
 import { toTransactionView } from "../facilitation/views.ts";
 import { findEventNumber, listEvents } from "../journal/event-log-store.ts";
-import { oldestListedAt, toEventView } from "../journal/event-views.ts";
+import { computeOldestListed, toEventView } from "../journal/event-views.ts";
 import type { EventView } from "../journal/responses.ts";
-import { clocksOf } from "../tasks/clocks.ts";
+import { readClocks } from "../tasks/clocks.ts";
 import { buildTaskReads, mergeTasks } from "../tasks/list-store.ts";
 import type { TaskView } from "../tasks/responses.ts";
 import { toTaskPage } from "../tasks/views.ts";
@@ -29,7 +29,7 @@ export async function getAgentTasks(call: ManagementCall, did: string, query: Ta
   const { status, outcome, since } = query;
   const filter = { status, outcome, since };
   const page = await requestReportPage(call, did, query, hashListing("agent tasks", [environment, did], filter));
-  const clocks = clocksOf(call);
+  const clocks = readClocks(call);
   const { agent, ...found } = await call.read({
     agent: findReported(db, tenant, did),
     ...buildTaskReads(db, SIDES, { did, environment }, filter, clocks, page),
@@ -59,7 +59,7 @@ export async function getAgentEvents(call: ManagementCall, did: string, query: R
   const { db, tenant, deps, environment } = call;
   const page = await requestReportPage(call, did, query, hashListing("agent events", [environment, did], {}));
   // Retention counts in real time, whatever the sandbox clock says.
-  const first = oldestListedAt(deps.clock.now());
+  const first = computeOldestListed(deps.clock.now());
   const after = page.after?.id ?? null;
   const { agent, events, at } = await call.read({
     agent: findReported(db, tenant, did),

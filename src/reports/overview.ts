@@ -4,14 +4,14 @@ import { toEscrowView } from "../agents/views.ts";
 import type { ManagementCall } from "../call.ts";
 import { ServiceError } from "../core/errors.ts";
 import { OPEN_COUNTED_MAX, RECENT_EVENTS } from "../core/limits.ts";
-import { worstEscrowState } from "../escrow/states.ts";
+import { pickWorstEscrowState } from "../escrow/states.ts";
 import { toPerformance } from "../identity/aid.ts";
 import { findEscrows } from "../identity/store.ts";
 import { listEvents } from "../journal/event-log-store.ts";
-import { oldestListedAt, toEventView } from "../journal/event-views.ts";
-import { ratingMethod } from "../ratings/method.ts";
-import { ratingFromRow } from "../ratings/signals.ts";
-import { clocksOf } from "../tasks/clocks.ts";
+import { computeOldestListed, toEventView } from "../journal/event-views.ts";
+import { pickRatingMethod } from "../ratings/method.ts";
+import { computeRatingFromRow } from "../ratings/signals.ts";
+import { readClocks } from "../tasks/clocks.ts";
 import { findOpen } from "../tasks/open-store.ts";
 import type { OverviewView } from "./responses.ts";
 
@@ -19,21 +19,21 @@ export async function getOverview(call: ManagementCall, did: string): Promise<Ov
   const { db, tenant, now, deps } = call;
   const { environment } = tenant;
   // A page reads one row more than its limit.
-  const newest = { limit: RECENT_EVENTS - 1, after: null, first: oldestListedAt(deps.clock.now()) };
+  const newest = { limit: RECENT_EVENTS - 1, after: null, first: computeOldestListed(deps.clock.now()) };
   const { found, escrows, open, events } = await call.read({
     found: findAgent(db, tenant, did),
     escrows: findEscrows(db, did, environment),
-    open: findOpen(db, { did, environment }, { now, real: clocksOf(call).real }, OPEN_COUNTED_MAX),
+    open: findOpen(db, { did, environment }, { now, real: readClocks(call).real }, OPEN_COUNTED_MAX),
     events: listEvents(db, tenant, { subject: did }, newest),
   });
   if (!found) throw new ServiceError("not_found");
   const { agent } = found;
   // The rating at this instant, as in the management view (AGT-12).
-  const agentRating = ratingFromRow(agent, ratingMethod(deps.env, environment), now);
+  const agentRating = computeRatingFromRow(agent, pickRatingMethod(deps.env, environment), now);
   return {
     did,
     performance: toPerformance(deps.config, { ...agent, agentRating }, now),
-    escrow_state: worstEscrowState(agent.economicRole, escrows),
+    escrow_state: pickWorstEscrowState(agent.economicRole, escrows),
     escrow: escrows.map((escrow) => toEscrowView(deps.config, escrow)),
     open: { ...open, disputes: agent.disputesOpen },
     recent_events: events.rows.map(toEventView),

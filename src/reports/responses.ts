@@ -2,7 +2,7 @@
 import * as z from "zod";
 import { escrowView } from "../agents/schema.ts";
 import { transactionView } from "../facilitation/responses.ts";
-import { listOf } from "../http/response-parts.ts";
+import { buildListSchema } from "../http/response-parts.ts";
 import { did, escrowState } from "../http/schemas.ts";
 import { performancePillar } from "../identity/responses.ts";
 import { eventView } from "../journal/responses.ts";
@@ -22,5 +22,5 @@ export const overviewView = z
   .register(z.globalRegistry, { id: "AgentOverview" });
 export type OverviewView = z.infer<typeof overviewView>;
 
-export const taskList = listOf(taskView).register(z.globalRegistry, { id: "TaskList" });
-export const transactionList = listOf(transactionView).register(z.globalRegistry, { id: "TransactionList" });
+export const taskList = buildListSchema(taskView).register(z.globalRegistry, { id: "TaskList" });
+export const transactionList = buildListSchema(transactionView).register(z.globalRegistry, { id: "TransactionList" });

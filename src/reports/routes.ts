@@ -2,8 +2,8 @@
 import { precheckAgent } from "../agents/read.ts";
 import { type DisputeView, disputeQuery, disputeView } from "../disputes/schema.ts";
 import type { TransactionView } from "../facilitation/responses.ts";
-import { type CsvColumn, csvAnswer, prefersCsv } from "../http/csv.ts";
-import { route } from "../http/route.ts";
+import { answerCsv, type CsvColumn, prefersCsv } from "../http/csv.ts";
+import { defineRoute } from "../http/route.ts";
 import { agentParams } from "../identity/schema.ts";
 
 import type { TaskView } from "../tasks/responses.ts";
@@ -69,7 +69,7 @@ const TASK_COLUMNS = (
 ).map((name): CsvColumn<TaskView> => [name, (task) => task[name]]);
 
 export const reportRoutes = [
-  route({
+  defineRoute({
     method: "get",
     path: "/v1/tasks",
     operationId: "listTasks",
@@ -80,10 +80,10 @@ export const reportRoutes = [
     headers: ["accept"],
     handle: async (call, { query, headers }) =>
       call.surface === "management" && prefersCsv(headers["accept"])
-        ? csvAnswer("tasks", TASK_COLUMNS, await exportTasks(call, query))
+        ? answerCsv("tasks", TASK_COLUMNS, await exportTasks(call, query))
         : getTasks(call, query),
   }),
-  route({
+  defineRoute({
     method: "get",
     path: "/v1/disputes",
     operationId: "listDisputes",
@@ -94,10 +94,10 @@ export const reportRoutes = [
     surfaces: ["agent", "management"],
     handle: async (call, { query, headers }) =>
       call.surface === "management" && prefersCsv(headers["accept"])
-        ? csvAnswer("disputes", DISPUTE_COLUMNS, await exportDisputes(call, query))
+        ? answerCsv("disputes", DISPUTE_COLUMNS, await exportDisputes(call, query))
         : getDisputes(call, query),
   }),
-  route({
+  defineRoute({
     method: "get",
     path: "/v1/transactions",
     operationId: "listTransactions",
@@ -108,10 +108,10 @@ export const reportRoutes = [
     headers: ["accept"],
     handle: async (call, { query, headers }) =>
       prefersCsv(headers["accept"])
-        ? csvAnswer("transactions", TRANSACTION_COLUMNS, await exportTransactions(call, query))
+        ? answerCsv("transactions", TRANSACTION_COLUMNS, await exportTransactions(call, query))
         : getTransactions(call, query),
   }),
-  route({
+  defineRoute({
     method: "get",
     path: "/v1/agents/{did}/overview",
     operationId: "getAgentOverview",
@@ -122,7 +122,7 @@ export const reportRoutes = [
     handle: (call, { params }) => getOverview(call, params.did),
     precheck: (call, { params }) => precheckAgent(call, params.did),
   }),
-  route({
+  defineRoute({
     method: "get",
     path: "/v1/agents/{did}/tasks",
     operationId: "listAgentTasks",
@@ -134,7 +134,7 @@ export const reportRoutes = [
     handle: (call, { params, query }) => getAgentTasks(call, params.did, query),
     precheck: (call, { params }) => precheckReported(call, params.did),
   }),
-  route({
+  defineRoute({
     method: "get",
     path: "/v1/agents/{did}/transactions",
     operationId: "listAgentTransactions",
@@ -146,7 +146,7 @@ export const reportRoutes = [
     handle: (call, { params, query }) => getAgentTransactions(call, params.did, query),
     precheck: (call, { params }) => precheckReported(call, params.did),
   }),
-  route({
+  defineRoute({
     method: "get",
     path: "/v1/agents/{did}/events",
     operationId: "listAgentEvents",

@@ -1,10 +1,10 @@
 // Lists of tasks: an agent's own (TSK-20), and those of all agents of an account by page or as CSV (TSK-19).
 import { type AgentCall, type ManagementCall, readPage } from "../call.ts";
-import { fieldError, validationError } from "../core/errors.ts";
+import { toFieldError, toValidationError } from "../core/errors.ts";
 import { hashListing, type Page, type Position, toPage } from "../core/page.ts";
 import { SIDES } from "../core/vocabulary.ts";
 import { type AccountTaskFilter, type ListedTask, listAccountTasks } from "../tasks/account-list-store.ts";
-import { clocksOf } from "../tasks/clocks.ts";
+import { readClocks } from "../tasks/clocks.ts";
 import { buildTaskReads, mergeTasks } from "../tasks/list-store.ts";
 import type { TaskView } from "../tasks/responses.ts";
 import { toTaskPage, toTaskView } from "../tasks/views.ts";
@@ -28,10 +28,10 @@ async function getOwnTasks(call: AgentCall, query: AccountTaskQuery): Promise<Pa
   const { did: asked, role, ...filter } = toTaskFilter(query);
   if (asked !== undefined && asked !== did) {
     const message = "An agent can list only its own tasks.";
-    throw validationError([fieldError("did", "invalid_value", message)]);
+    throw toValidationError([toFieldError("did", "invalid_value", message)]);
   }
   const page = await readPage(call, query, hashListing("own tasks", [did], { role, ...filter }));
-  const clocks = clocksOf(call);
+  const clocks = readClocks(call);
   const sides = role === undefined ? SIDES : [role];
   const found = await call.read(buildTaskReads(db, sides, { did, environment: null }, filter, clocks, page));
   return toTaskPage(deps.config, mergeTasks(found), page, clocks);

@@ -2,7 +2,7 @@
 import { moveSandboxClock } from "../accounts/store.ts";
 import { type ManagementCall, type Precheck, precheck } from "../call.ts";
 import { toIso } from "../core/clock.ts";
-import { fieldError, ServiceError, validationError } from "../core/errors.ts";
+import { ServiceError, toFieldError, toValidationError } from "../core/errors.ts";
 import { CHAIN_LOOK_MS, CLOCK_DAYS_MAX, CLOCK_DUE_MAX, CLOCK_STEP_DAYS, DAY_MS, SECOND_MS } from "../core/limits.ts";
 import { followNetwork } from "../follower/follow.ts";
 import { recordActivity } from "../journal/activity.ts";
@@ -70,7 +70,7 @@ async function applyAdvance(call: ManagementCall, input: AdvanceInput, touches: 
   const { caller, ...found } = await call.read(
     {
       clock: findSandboxClock(db, tenant.platformId),
-      ending: findEndingNetworks(db, tenant.platformId, toClockInstant(input, began), networkNames(deps)),
+      ending: findEndingNetworks(db, tenant.platformId, toClockInstant(input, began), listNetworkNames(deps)),
     },
     REAL_TIME,
   );
@@ -101,7 +101,8 @@ async function applyAdvance(call: ManagementCall, input: AdvanceInput, touches: 
   return { view, sandbox };
 }
 
-const networkNames = ({ config }: ManagementCall["deps"]): string[] => config.networks.map(({ network }) => network);
+const listNetworkNames = ({ config }: ManagementCall["deps"]): string[] =>
+  config.networks.map(({ network }) => network);
 
 /** The instant that the clock will show, in milliseconds; `plusOffset` has the offset still to be added. */
 const toClockInstant = ({ seconds, to }: AdvanceInput, now: number) =>
@@ -120,17 +121,17 @@ const RETRY_SECONDS = 2;
 function toOffset({ seconds, to }: AdvanceInput, from: number, now: number): number {
   const offset = to === undefined ? from + (seconds ?? 0) * SECOND_MS : to - now;
   const field = to === undefined ? "seconds" : "to";
-  if (offset <= from) throw validationError([fieldError(field, "too_small", "The clock can only move forward.")]);
+  if (offset <= from) throw toValidationError([toFieldError(field, "too_small", "The clock can only move forward.")]);
   if (offset <= OFFSET_MAX_MS) return offset;
   const message = `The clock can be at most ${CLOCK_DAYS_MAX} days ahead of real time.`;
-  throw validationError([fieldError(field, "too_big", message)]);
+  throw toValidationError([toFieldError(field, "too_big", message)]);
 }
 
 /** Refuses a step of more than 30 days if too many rows would fall due at once. */
 async function refuseTooMuch(call: ManagementCall, { to }: AdvanceInput, step: number, sandbox: Sandbox) {
   if (step <= STEP_MAX_MS || (await countDue(call.deps, sandbox, CLOCK_DUE_MAX + 1)) <= CLOCK_DUE_MAX) return;
   const message = `More than ${CLOCK_DUE_MAX} rows would fall due: move the clock by at most ${CLOCK_STEP_DAYS} days.`;
-  throw validationError([fieldError(to === undefined ? "seconds" : "to", "too_big", message)]);
+  throw toValidationError([toFieldError(to === undefined ? "seconds" : "to", "too_big", message)]);
 }
 
 function toSandbox({ deps, ahead }: ManagementCall, platformId: string, clock: SandboxClock, offset: number): Sandbox {

@@ -3,6 +3,8 @@
 import { notifyExpiring } from "../accounts/notify-expiring.ts";
 import { findDecayedAgents } from "../agents/find-store.ts";
 import { publishRatings } from "../agents/publish-ratings.ts";
+import { finishCascades } from "../cascades/cascades.ts";
+import { endAttestation } from "../cascades/expire.ts";
 import type { Deps } from "../context.ts";
 import { BEFORE_FIRST_DUE, type Due } from "../core/due.ts";
 import { type Database, type Read, readBatch } from "../db/batch.ts";
@@ -13,9 +15,7 @@ import type { Recorder } from "../jobs/run.ts";
 import { abandonIntent } from "../payments/abandon.ts";
 import { rateAbandonedIntents } from "../payments/rate-abandoned.ts";
 import { spendPaidIntents } from "../payments/spend-paid.ts";
-import { platformOf } from "../principals/due-store.ts";
-import { finishCascades } from "../standing/cascades.ts";
-import { endAttestation } from "../standing/expire.ts";
+import { selectPrincipalPlatform } from "../principals/due-store.ts";
 import { autoConfirmTasks } from "../tasks/auto-confirm.ts";
 import {
   findDueDisputesOf,
@@ -41,7 +41,9 @@ const PART = 20;
 
 /** Ends the principal's attestation, then suspends its agents: a part is one principal and a slice of its agents. */
 async function endAttestationAndAgents(deps: Deps, principalId: string): Promise<Recorded> {
-  const { offset } = await readBatch(deps.db, { offset: findClockOffset(deps.db, platformOf(principalId)) });
+  const { offset } = await readBatch(deps.db, {
+    offset: findClockOffset(deps.db, selectPrincipalPlatform(principalId)),
+  });
   const ended = await endAttestation(deps, principalId, deps.clock.now() + offset);
   const agents = await finishCascades.record(deps, principalId);
   return agents === "more" ? "more" : ended || agents;

@@ -3,7 +3,7 @@
 import { type SQL, sql } from "drizzle-orm";
 import type { Due } from "../core/due.ts";
 import { CONFIRMATION_WINDOW_HOURS, DAY_MS, HOUR_MS } from "../core/limits.ts";
-import { accountRanges } from "../db/account-ranges.ts";
+import { buildAccountRanges } from "../db/account-ranges.ts";
 import { type Database, type Read, read, readAll, readOne } from "../db/batch.ts";
 import { platforms } from "../db/tables/accounts.ts";
 import { BLOCK_CLOCK_SKEW_MS, LATE_FACILITATION_MS, PAID_INTENT_MS } from "../intents/states.ts";
@@ -32,7 +32,7 @@ const WINDOW_MS = CONFIRMATION_WINDOW_HOURS * HOUR_MS;
 /** Tasks that the platform's agents bought: a window begins with the settlement, by which an account's purchases are indexed. */
 export const findDueTasksOf = (db: Database, { platformId, now, since }: Sandbox, limit: number): Read<Due[]> => {
   const bounds = sql`settled_at > ${since - WINDOW_MS} and settled_at <= ${now - WINDOW_MS}`;
-  const bought = accountRanges(
+  const bought = buildAccountRanges(
     sql`transactions`,
     { platformId, environment: "sandbox" },
     { role: "consumer" },

@@ -1,7 +1,7 @@
 // Records everything that fell due in one sandbox (ACC-28): finds rows, passes them in parts to the platform's object, and searches again, because
 // one record may make another row due.
 import type { Deps } from "../context.ts";
-import { aheadOf } from "../core/clock.ts";
+import { measureAhead } from "../core/clock.ts";
 import type { Due } from "../core/due.ts";
 import { runConcurrently } from "../core/parallel.ts";
 import { readBatch } from "../db/batch.ts";
@@ -18,15 +18,15 @@ type Found = { readonly kind: DueKind; readonly ids: readonly string[] };
 /** Returns the number of rows that are left: the next minute's sweep finds them again. */
 export async function recordDue(deps: Deps, sandbox: Sandbox): Promise<number> {
   const tried = new Map<string, number>();
-  const triesOf = (kind: DueKind, id: string) => tried.get(keyOfRow(kind, id)) ?? 0;
+  const triesOf = (kind: DueKind, id: string) => tried.get(toRowKey(kind, id)) ?? 0;
   for (;;) {
     const found = await findDue(deps, sandbox, deps.slices?.due ?? FOUND_AT_ONCE);
     const due = found
       .map(({ kind, ids }) => ({ kind, ids: ids.filter((id) => triesOf(kind, id) < TRIES) }))
       .filter(({ ids }) => ids.length > 0);
-    if (due.length === 0) return countOf(found);
+    if (due.length === 0) return countFound(found);
     for (const { kind, ids } of due) {
-      for (const id of ids) tried.set(keyOfRow(kind, id), triesOf(kind, id) + 1);
+      for (const id of ids) tried.set(toRowKey(kind, id), triesOf(kind, id) + 1);
       await recordKind(deps, sandbox, kind, ids);
     }
   }
@@ -34,10 +34,10 @@ export async function recordDue(deps: Deps, sandbox: Sandbox): Promise<number> {
 
 /** How many rows are due, each kind counted up to `most`. */
 export async function countDue(deps: Deps, sandbox: Sandbox, most: number): Promise<number> {
-  return countOf(await findDue(deps, sandbox, most));
+  return countFound(await findDue(deps, sandbox, most));
 }
 
-const countOf = (found: readonly Found[]): number => found.reduce((sum, { ids }) => sum + ids.length, 0);
+const countFound = (found: readonly Found[]): number => found.reduce((sum, { ids }) => sum + ids.length, 0);
 
 async function findDue({ db }: Deps, sandbox: Sandbox, limit: number): Promise<Found[]> {
   const reads = DUE_KINDS.map((kind) => [kind.recorder.name, kind.find(db, sandbox, limit)] as const);
@@ -48,7 +48,7 @@ async function findDue({ db }: Deps, sandbox: Sandbox, limit: number): Promise<F
 /** Rows that fell due first come first: a read returns one range after the other. */
 const sortByDueTime = (due: readonly Due[]): Due[] => due.toSorted((a, b) => a.at - b.at || (a.id < b.id ? -1 : 1));
 
-const keyOfRow = ({ recorder }: DueKind, id: string): string => `${recorder.name} ${id}`;
+const toRowKey = ({ recorder }: DueKind, id: string): string => `${recorder.name} ${id}`;
 
 const splitIntoParts = ({ part }: DueKind, ids: readonly string[]): string[][] =>
   Array.from({ length: Math.ceil(ids.length / part) }, (_, n) => ids.slice(n * part, (n + 1) * part));
@@ -63,7 +63,7 @@ async function recordKind(deps: Deps, { platformId }: Sandbox, kind: DueKind, id
   await runConcurrently(splitIntoParts(kind, ids), async (part) => {
     try {
       for (let left = part; left.length > 0; )
-        left = await object.record({ recorder, ids: left, ahead: aheadOf(deps.clock) });
+        left = await object.record({ recorder, ids: left, ahead: measureAhead(deps.clock) });
     } catch (thrown) {
       object = reach();
       const message = thrown instanceof Error ? thrown.message : "unknown";

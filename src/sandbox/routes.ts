@@ -1,11 +1,11 @@
 // Routes of the sandbox clock (ACC-28).
 import { answer } from "../http/answer.ts";
-import { route } from "../http/route.ts";
+import { defineRoute } from "../http/route.ts";
 import { advanceClock, getClock, precheckClock } from "./clock.ts";
-import { advanceFaults, advanceInput } from "./schema.ts";
+import { advanceInput, findAdvanceFaults } from "./schema.ts";
 
 export const sandboxRoutes = [
-  route({
+  defineRoute({
     method: "get",
     path: "/v1/sandbox/clock",
     operationId: "getSandboxClock",
@@ -14,13 +14,13 @@ export const sandboxRoutes = [
     errors: ["forbidden"],
     handle: (call) => getClock(call),
   }),
-  route({
+  defineRoute({
     method: "post",
     path: "/v1/sandbox/clock/advance",
     operationId: "advanceSandboxClock",
     surfaces: ["management"],
     body: advanceInput,
-    rules: advanceFaults,
+    rules: findAdvanceFaults,
     precheck: (call) => precheckClock(call),
     status: 200,
     errors: ["forbidden", "chain_unavailable"],

@@ -1,6 +1,6 @@
 // Requests about the sandbox clock (ACC-28).
 import * as z from "zod";
-import { type FieldError, fieldError } from "../core/errors.ts";
+import { type FieldError, toFieldError } from "../core/errors.ts";
 import { CLOCK_DAYS_MAX, DAY_MS, SECOND_MS } from "../core/limits.ts";
 import { instantInput } from "../http/schemas.ts";
 
@@ -21,10 +21,10 @@ export const advanceInput = z
 export type AdvanceInput = z.infer<typeof advanceInput>;
 
 /** Requires exactly one of the two. */
-export function advanceFaults(raw: unknown): FieldError[] {
+export function findAdvanceFaults(raw: unknown): FieldError[] {
   if (typeof raw !== "object" || raw === null) return [];
   const { seconds, to } = raw as Record<string, unknown>;
-  if (seconds === undefined && to === undefined) return [fieldError("seconds", "required", "Send seconds or to.")];
+  if (seconds === undefined && to === undefined) return [toFieldError("seconds", "required", "Send seconds or to.")];
   if (seconds === undefined || to === undefined) return [];
-  return [fieldError("to", "invalid_value", "Send seconds or to, not both.")];
+  return [toFieldError("to", "invalid_value", "Send seconds or to, not both.")];
 }

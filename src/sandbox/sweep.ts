@@ -2,7 +2,7 @@
 import { recordRatingsDated, recordSandboxProgress } from "../accounts/store.ts";
 import { dateRatings } from "../agents/store.ts";
 import type { Deps } from "../context.ts";
-import { aheadOf } from "../core/clock.ts";
+import { measureAhead } from "../core/clock.ts";
 import { HOUR_MS, MINUTE_MS } from "../core/limits.ts";
 import { commit, readBatch } from "../db/batch.ts";
 import type { EachJob } from "../jobs/job.ts";
@@ -26,12 +26,12 @@ async function sweepSandbox(deps: Deps, platformId: string): Promise<boolean> {
   const { known } = await readBatch(db, { known: findSandboxClock(db, platformId) });
   if (!known || known.clockOffsetMs === 0) return false;
   const { clockOffsetMs: offset, clockRecordedTo } = known;
-  const ahead = aheadOf(clock) + offset;
+  const ahead = measureAhead(clock) + offset;
   const since = clockRecordedTo ?? now;
   // Done once: afterwards the sandbox's ratings are found by its own clock (TSK-23). A sandbox may have many, so no call waits for it.
   if (!known.ratingsDated) await commit(db, [dateRatings(db, platformId), recordRatingsDated(db, platformId)]);
   const left = await recordDue(deps, { platformId, now: now + offset, since, ahead });
-  const reached = recordableTo(known, now, ahead);
+  const reached = computeRecordableTo(known, now, ahead);
   if (left === 0 && reached !== null && reached >= since + HOUR_MS) {
     await commit(db, [recordSandboxProgress(db, platformId, offset, reached)]);
   }
@@ -42,7 +42,7 @@ async function sweepSandbox(deps: Deps, platformId: string): Promise<boolean> {
  * The instant up to which nothing more can fall due: calls that began earlier have been answered, and rows that wait for a chain to be read are due
  * later. Null in the minute after a move.
  */
-function recordableTo(
+function computeRecordableTo(
   { clockOffsetMs, clockMovedAt, readThrough }: SandboxClock,
   now: number,
   ahead: number,

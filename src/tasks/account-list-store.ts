@@ -3,14 +3,14 @@
 import { and, type SQL, sql } from "drizzle-orm";
 import type { Position } from "../core/page.ts";
 import type { TaskStatus } from "../core/vocabulary.ts";
-import { type AccountFilter, accountRanges } from "../db/account-ranges.ts";
+import { type AccountFilter, buildAccountRanges } from "../db/account-ranges.ts";
 import { type Database, type Read, read } from "../db/batch.ts";
 import {
-  bareColumns,
   type FoundRows,
   fitsOrEndsScan,
   IS_SCAN_END,
   isBelow,
+  selectBareColumns,
   selectScan,
   toFoundRows,
 } from "../db/pages.ts";
@@ -32,7 +32,7 @@ export type AccountTaskFilter = AccountFilter & {
 };
 
 const [AT, ID] = [sql`settled_at`, sql`transaction_id`];
-const settlementColumns = bareColumns(transactions);
+const settlementColumns = selectBareColumns(transactions);
 const RANGE_COLUMNS = {
   transactionId: settlementColumns.transactionId,
   taskId: settlementColumns.taskId,
@@ -54,12 +54,12 @@ export const listAccountTasks = (
 ): Read<FoundRows<ListedTask>> => {
   const by = until === undefined ? undefined : until - 1;
   const bounds = and(since === undefined ? undefined : sql`${AT} >= ${since}`, isBelow(AT, ID, page.after, by));
-  const from = accountRanges(sql`transactions`, tenant, whose, bounds);
+  const from = buildAccountRanges(sql`transactions`, tenant, whose, bounds);
   const scan = selectScan({ columns: RANGE_COLUMNS, from, order: sql`settled_at desc, transaction_id desc` });
   const fits = and(sql`t.task_id is not null`, status === undefined ? undefined : hasEffectiveStatus(status, now));
   const rows = db
     .select({
-      ...bareColumns(tasks, "t"),
+      ...selectBareColumns(tasks, "t"),
       beyond: IS_SCAN_END,
       settledAt: sql<number>`listed.settled_at`.as("listed_at"),
       settlementId: sql<string>`listed.transaction_id`.as("listed_id"),

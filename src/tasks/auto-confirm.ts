@@ -7,7 +7,7 @@ import { move } from "../core/machine.ts";
 import { readBatch, type Statement } from "../db/batch.ts";
 import type { EachJob, SetResult } from "../jobs/job.ts";
 import { retryUnderLocks } from "../objects/locks.ts";
-import { type Closed, type ClosingFacts, closeTask, closingReads } from "./close.ts";
+import { type Closed, type ClosingFacts, closeTask, prepareClosingReads } from "./close.ts";
 import { applyChanges, readClosingFacts } from "./close-several.ts";
 import { taskMachine } from "./states.ts";
 import { findDueTasks } from "./store.ts";
@@ -68,7 +68,7 @@ async function autoConfirmSet(deps: Deps, taskIds: readonly string[]): Promise<S
 
 async function autoConfirmOne(deps: Deps, taskId: string): Promise<boolean> {
   return retryUnderLocks(deps.env, async (touches) => {
-    const facts = await readBatch(deps.db, closingReads(deps.db, taskId));
+    const facts = await readBatch(deps.db, prepareClosingReads(deps.db, taskId));
     const now = deps.clock.now();
     if (!facts.task || !isDue(facts, now)) return false;
     touches([facts.task.task.providerDid, facts.task.task.consumerDid]);

@@ -6,7 +6,7 @@ import type { TaskRow } from "../db/tables/money.ts";
 /** Epoch milliseconds: `own` is the asking agent's clock, `real` is real time. */
 export type Clocks = { readonly own: number; readonly real: number };
 
-export const clocksOf = ({ now, deps }: AgentCall | ManagementCall): Clocks => ({
+export const readClocks = ({ now, deps }: AgentCall | ManagementCall): Clocks => ({
   own: now,
   real: Math.min(now, deps.clock.now()),
 });
@@ -14,5 +14,5 @@ export const clocksOf = ({ now, deps }: AgentCall | ManagementCall): Clocks => (
 /** A task with the offset of the clock that rules it; null where the asking agent's clock does. */
 export type ClockedTask = TaskRow & { readonly clockOffsetMs: number | null };
 
-export const nowOf = ({ own, real }: Clocks, { clockOffsetMs }: ClockedTask): number =>
+export const computeTaskNow = ({ own, real }: Clocks, { clockOffsetMs }: ClockedTask): number =>
   clockOffsetMs === null ? own : real + clockOffsetMs;

@@ -6,10 +6,10 @@ import type { EscrowRow } from "../db/tables/money.ts";
 import { findEscrowsIn, findMarketsIn, findPublicAgents } from "../identity/store.ts";
 import { findCounterpartiesIn, findHeaviestIn } from "../ratings/store.ts";
 import type { ClosingFacts } from "./close.ts";
-import { findTasks, pickCounterpartyPrincipals, ratedPairsIn, type TaskOfTwoClocks } from "./store.ts";
+import { findTasks, pickCounterpartyPrincipals, selectRatedPairs, type TaskOfTwoClocks } from "./store.ts";
 
 const buildReadsOfSeveral = compileReads((db, taskIds) => {
-  const [sold, bought] = [ratedPairsIn(taskIds, "provider"), ratedPairsIn(taskIds, "consumer")];
+  const [sold, bought] = [selectRatedPairs(taskIds, "provider"), selectRatedPairs(taskIds, "consumer")];
   return {
     tasks: findTasks(db, taskIds),
     providers: findPublicAgents(db, sold),

@@ -6,51 +6,51 @@ import { toIso } from "../core/clock.ts";
 import type { Move } from "../core/machine.ts";
 import type { TaskOutcome, TaskStatus } from "../core/vocabulary.ts";
 import type { Database, ReadResults, Statement } from "../db/batch.ts";
-import { clockDifference } from "../db/clock.ts";
+import { computeClockDifference } from "../db/clock.ts";
 import { compileReads } from "../db/compiled.ts";
 import type { TaskRow, TransactionRow } from "../db/tables/money.ts";
 import { findEscrowsOf, findMarketsOf, findPublicAgent } from "../identity/store.ts";
 import { recordEventForParties } from "../journal/events.ts";
-import { ratingMethod } from "../ratings/method.ts";
+import { pickRatingMethod } from "../ratings/method.ts";
 import { type ClosedTask, type Signal, toTaskSignals } from "../ratings/rating.ts";
 import { findCounterpartyOf, findHeaviestOf } from "../ratings/store.ts";
 import type { ConfirmationView } from "./responses.ts";
 import {
   findTask,
   moveTask,
-  partyOf,
   pickCounterpartyPrincipals,
-  ratedPairOf,
-  ratedSideOf,
+  selectRatedPair,
+  selectRatedSide,
+  selectTaskParty,
   type TaskRef,
 } from "./store.ts";
 import { toTaskView } from "./views.ts";
 
 const buildClosingReads = (db: Database, taskId: TaskRef) => {
-  const provider = partyOf(taskId, "provider");
-  const consumer = partyOf(taskId, "consumer");
+  const provider = selectTaskParty(taskId, "provider");
+  const consumer = selectTaskParty(taskId, "consumer");
   return {
     task: findTask(db, taskId),
     provider: findPublicAgent(db, provider),
     consumer: findPublicAgent(db, consumer),
     // An agent cannot leave an environment while it has an open task or dispute there (AGT-34), so the task's environment is the right one.
-    markets: findMarketsOf(db, ratedSideOf(taskId, "provider")),
-    escrows: findEscrowsOf(db, ratedSideOf(taskId, "provider")),
-    providerHeaviest: findHeaviestOf(db, ratedSideOf(taskId, "provider")),
-    consumerHeaviest: findHeaviestOf(db, ratedSideOf(taskId, "consumer")),
-    providerCounterparty: findCounterpartyOf(db, ratedPairOf(taskId, "provider")),
-    consumerCounterparty: findCounterpartyOf(db, ratedPairOf(taskId, "consumer")),
+    markets: findMarketsOf(db, selectRatedSide(taskId, "provider")),
+    escrows: findEscrowsOf(db, selectRatedSide(taskId, "provider")),
+    providerHeaviest: findHeaviestOf(db, selectRatedSide(taskId, "provider")),
+    consumerHeaviest: findHeaviestOf(db, selectRatedSide(taskId, "consumer")),
+    providerCounterparty: findCounterpartyOf(db, selectRatedPair(taskId, "provider")),
+    consumerCounterparty: findCounterpartyOf(db, selectRatedPair(taskId, "consumer")),
   };
 };
 const compiledClosingReads = compileReads(buildClosingReads);
 
 /** The reads that closing needs: one trip of constant size, which does not grow with the agents' history. */
-export const closingReads = (db: Database, taskId: TaskRef): ReturnType<typeof buildClosingReads> =>
+export const prepareClosingReads = (db: Database, taskId: TaskRef): ReturnType<typeof buildClosingReads> =>
   typeof taskId === "string" ? compiledClosingReads(db, taskId) : buildClosingReads(db, taskId);
 
 /** `turned`: the batch already changes the state of one of the provider's escrows. */
 export type EscrowTurned = { readonly turned?: boolean };
-export type ClosingFacts = ReadResults<ReturnType<typeof closingReads>> & EscrowTurned;
+export type ClosingFacts = ReadResults<ReturnType<typeof prepareClosingReads>> & EscrowTurned;
 
 /** The end of a task. `at` is the instant of the end, however late it is recorded; a dispute that ends the task sets the optional columns. */
 export type Closing = Partial<Pick<TaskRow, "verdict" | "verdictScore" | "heldMs">> & {
@@ -137,7 +137,7 @@ const toRatedColumns = (
  * that clock differs from the task's, the signal is dated now on it, so that no rating ages by another platform's clock.
  */
 export function dateProviderSignal({ task }: ClosingFacts, at: number, now: number): { at: number; now: number } {
-  const apart = task === null ? 0 : clockDifference(task);
+  const apart = task === null ? 0 : computeClockDifference(task);
   return apart === 0 ? { at, now } : { at: now + apart, now: now + apart };
 }
 
@@ -193,7 +193,7 @@ function rateBoth(
 
 /** The signals that both sides get from a task closed at this instant. */
 export const computeSignals = (deps: Deps, task: TaskRow, transaction: TransactionRow, closedAt: number) =>
-  toTaskSignals(ratingMethod(deps.env, transaction.environment), toClosedTask(deps, task, transaction, closedAt));
+  toTaskSignals(pickRatingMethod(deps.env, transaction.environment), toClosedTask(deps, task, transaction, closedAt));
 
 /** Maps a closed task to the input of the rating. */
 function toClosedTask({ config }: Deps, task: TaskRow, transaction: TransactionRow, closedAt: number): ClosedTask {

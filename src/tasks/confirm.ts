@@ -6,7 +6,7 @@ import { tryMove } from "../core/machine.ts";
 import type { TaskOutcome } from "../core/vocabulary.ts";
 import { retryUnderLocks } from "../objects/locks.ts";
 import { closeAtWindowEnd } from "./auto-confirm.ts";
-import { closeTask, closingReads } from "./close.ts";
+import { closeTask, prepareClosingReads } from "./close.ts";
 import { refuseNonConsumers } from "./read.ts";
 import type { ConfirmationView } from "./responses.ts";
 import type { ConfirmInput } from "./schema.ts";
@@ -15,7 +15,9 @@ import { taskMachine } from "./states.ts";
 export const confirmTask = (call: AgentCall, taskId: string, input: ConfirmInput): Promise<ConfirmationView> =>
   retryUnderLocks(call.deps.env, async (touches) => {
     const { db, deps, now } = call;
-    const facts = await call.read(closingReads(db, taskId), { clock: ({ task: found }) => found?.clockOffsetMs });
+    const facts = await call.read(prepareClosingReads(db, taskId), {
+      clock: ({ task: found }) => found?.clockOffsetMs,
+    });
     const task = facts.task?.task ?? null;
     refuseNonConsumers(call, task);
     touches([task.providerDid, task.consumerDid]);

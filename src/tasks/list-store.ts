@@ -6,9 +6,9 @@ import type { Position } from "../core/page.ts";
 import { type Environment, type Side, TASK_OUTCOMES, type TaskOutcome, type TaskStatus } from "../core/vocabulary.ts";
 import { SIDE_COLUMNS } from "../db/account-ranges.ts";
 import { type Database, dropAbsentReads, type Read, readAll } from "../db/batch.ts";
-import { bareColumns, isBelow, selectPage } from "../db/pages.ts";
+import { isBelow, selectBareColumns, selectPage } from "../db/pages.ts";
 import { type TaskRow, tasks } from "../db/tables/money.ts";
-import { rulingNow, rulingOffsetFor } from "./clock-store.ts";
+import { selectRulingNow, selectRulingOffset } from "./clock-store.ts";
 import type { ClockedTask, Clocks } from "./clocks.ts";
 
 export type TaskFilter = {
@@ -19,7 +19,7 @@ export type TaskFilter = {
   readonly until?: number | undefined;
 };
 
-const taskColumns = bareColumns(tasks);
+const taskColumns = selectBareColumns(tasks);
 const WINDOW_MS = CONFIRMATION_WINDOW_HOURS * HOUR_MS;
 const ORDER = sql`confirm_by desc, task_id desc`;
 
@@ -74,7 +74,7 @@ function listSide(
     (range) =>
       sql`tasks where ${and(sql`${SIDE_COLUMNS[side]} = ${did}`, sql`environment = ${environment ?? selectOwnEnvironment(did)}`, range)}`,
   );
-  const clockOffsetMs = rulingOffsetFor(side).as("clock_offset_ms");
+  const clockOffsetMs = selectRulingOffset(side).as("clock_offset_ms");
   return readAll(
     db
       .select({ ...taskColumns, clockOffsetMs })
@@ -131,7 +131,7 @@ function toSqlRanges(
       bounds.length === 0 ? undefined : sql`confirm_by > ${Math.max(...bounds)}`,
       isBelow(sql`confirm_by`, sql`task_id`, after, by),
       // Excludes tasks whose window has ended on the buyer's clock, though no job has recorded it yet.
-      open !== undefined && side === "provider" ? sql`confirm_by > ${rulingNow(clocks)}` : undefined,
+      open !== undefined && side === "provider" ? sql`confirm_by > ${selectRulingNow(clocks)}` : undefined,
     );
   });
 }

@@ -4,7 +4,7 @@ import type { Environment } from "../core/vocabulary.ts";
 import { SIDE_COLUMNS } from "../db/account-ranges.ts";
 import { type Database, type Read, read } from "../db/batch.ts";
 import { countOpenIntents, hasOpenIntent, type OpenAt } from "../intents/list-store.ts";
-import { rulingNow } from "./clock-store.ts";
+import { selectRulingNow } from "./clock-store.ts";
 
 type Party = { readonly did: string; readonly environment: Environment };
 
@@ -32,7 +32,7 @@ const countOpenTasks = ({ did, environment }: Party, { now, real = now }: OpenAt
       and answer is null and confirm_by > ${from} and status = 'open'`;
   const each = [
     open(SIDE_COLUMNS.consumer, now),
-    sql`${open(SIDE_COLUMNS.provider, real)} and confirm_by > ${rulingNow({ own: now, real })}`,
+    sql`${open(SIDE_COLUMNS.provider, real)} and confirm_by > ${selectRulingNow({ own: now, real })}`,
   ];
   return sql<number>`(select count(*) from (${sql.join(each, sql` union all `)} limit ${most}))`;
 };

@@ -17,7 +17,7 @@ export async function getTask(call: AgentCall, taskId: string): Promise<TaskView
 }
 
 /** Refuses an unknown task (404) and a stranger to it (403) before 422. */
-export const precheckReading = (call: AgentCall, taskId: string): Precheck =>
+export const precheckTaskReading = (call: AgentCall, taskId: string): Precheck =>
   precheck({ found: findTask(call.db, taskId) }, ({ found }) => {
     if (!found) throw new ServiceError("not_found");
     refuseStrangers(call, found.task);

@@ -27,7 +27,7 @@ export const taskView = z
 
 export type TaskView = z.infer<typeof taskView>;
 
-export const confirmationView = z
+export const taskConfirmationView = z
   .object({
     task_id: z.string(),
     status: taskStatus,
@@ -41,4 +41,4 @@ export const confirmationView = z
   })
   .register(z.globalRegistry, { id: "TaskClosed" });
 
-export type ConfirmationView = z.infer<typeof confirmationView>;
+export type ConfirmationView = z.infer<typeof taskConfirmationView>;

@@ -4,7 +4,7 @@ import { type RatedSource, rateAgent } from "../agents/rate.ts";
 import type { Deps } from "../context.ts";
 import { tryMove } from "../core/machine.ts";
 import type { Statement } from "../db/batch.ts";
-import { clockDifference } from "../db/clock.ts";
+import { computeClockDifference } from "../db/clock.ts";
 import type { EscrowRow } from "../db/tables/money.ts";
 import { recordEventForParties } from "../journal/events.ts";
 import { type ClosingFacts, computeSignals } from "./close.ts";
@@ -70,7 +70,7 @@ function takeBackSignals(deps: Deps, facts: ClosingFacts, { escrows, turned }: E
           {
             ...shared,
             at: providerRatedAt ?? closedAt,
-            now: now + clockDifference(facts.task),
+            now: now + computeClockDifference(facts.task),
             add: signals.provider,
             counterpartyPrincipalId: providerRatedBy,
             counterparty: facts.providerCounterparty,

@@ -1,11 +1,11 @@
 // Routes of tasks (TSK-1, TSK-2).
-import { route } from "../http/route.ts";
+import { defineRoute } from "../http/route.ts";
 import { confirmTask } from "./confirm.ts";
-import { getTask, precheckConfirmation, precheckReading } from "./read.ts";
-import { confirmFaults, confirmInput, taskParams } from "./schema.ts";
+import { getTask, precheckConfirmation, precheckTaskReading } from "./read.ts";
+import { confirmInput, findConfirmFaults, taskParams } from "./schema.ts";
 
 export const taskRoutes = [
-  route({
+  defineRoute({
     method: "get",
     path: "/v1/tasks/{task_id}",
     operationId: "getTask",
@@ -14,15 +14,15 @@ export const taskRoutes = [
     errors: ["not_found", "forbidden"],
     surfaces: ["agent"],
     handle: (call, { params }) => getTask(call, params.task_id),
-    precheck: (call, { params }) => precheckReading(call, params.task_id),
+    precheck: (call, { params }) => precheckTaskReading(call, params.task_id),
   }),
-  route({
+  defineRoute({
     method: "post",
     path: "/v1/tasks/{task_id}/confirm",
     operationId: "confirmTask",
     params: taskParams,
     body: confirmInput,
-    rules: confirmFaults,
+    rules: findConfirmFaults,
     status: 200,
     errors: ["not_found", "forbidden", "task_already_closed", "confirmation_window_closed", "invalid_status"],
     idempotency: "plain",

@@ -1,6 +1,6 @@
 // Tasks and their confirmation on the wire.
 import * as z from "zod";
-import { type FieldError, fieldError } from "../core/errors.ts";
+import { type FieldError, toFieldError } from "../core/errors.ts";
 import { TASK_OUTCOMES, TASK_STATUSES } from "../core/vocabulary.ts";
 import { fraction, wordsInput } from "../http/schemas.ts";
 
@@ -20,8 +20,8 @@ export const confirmInput = z
 export type ConfirmInput = z.infer<typeof confirmInput>;
 
 /** A partial delivery needs a score (TSK-2). */
-export function confirmFaults(raw: unknown): FieldError[] {
+export function findConfirmFaults(raw: unknown): FieldError[] {
   if (typeof raw !== "object" || raw === null || !("outcome" in raw) || raw.outcome !== "partial") return [];
   const given = "score" in raw && raw.score !== undefined && raw.score !== null;
-  return given ? [] : [fieldError("score", "required")];
+  return given ? [] : [toFieldError("score", "required")];
 }

@@ -5,9 +5,9 @@ import type { Move } from "../core/machine.ts";
 import type { TaskStatus } from "../core/vocabulary.ts";
 import { aliasColumns, type Database, mustChange, type Read, readAll, readOne, type Statement } from "../db/batch.ts";
 import {
-  consumersOffsetFor,
-  consumersOffsetOf,
-  providersOffsetOf,
+  selectConsumersOffset,
+  selectConsumersOffsetForCaller,
+  selectProvidersOffset,
   type Timed,
   type TimedFor,
   type WithProviderOffset,
@@ -39,8 +39,8 @@ const selectTasks = (db: Database, where: SQL) =>
     .select({
       task: taskColumns,
       transaction: transactionColumns,
-      clockOffsetMs: consumersOffsetOf(transactions),
-      providerOffsetMs: providersOffsetOf(transactions),
+      clockOffsetMs: selectConsumersOffset(transactions),
+      providerOffsetMs: selectProvidersOffset(transactions),
     })
     .from(tasks)
     .innerJoin(transactions, eq(transactions.transactionId, tasks.transactionId))
@@ -57,7 +57,7 @@ export const findTaskFor = (
       .select({
         task: taskColumns,
         transaction: transactionColumns,
-        clockOffsetMs: consumersOffsetFor(caller, transactions),
+        clockOffsetMs: selectConsumersOffsetForCaller(caller, transactions),
       })
       .from(tasks)
       .innerJoin(transactions, eq(transactions.transactionId, tasks.transactionId))
@@ -69,25 +69,25 @@ export const findTaskFor = (
 export type TaskRef = string | SQL<string>;
 
 /** A party of a task as an SQL expression, for reads in the trip that finds the task. */
-export const partyOf = (taskId: TaskRef, side: "provider" | "consumer"): SQL<string> =>
+export const selectTaskParty = (taskId: TaskRef, side: "provider" | "consumer"): SQL<string> =>
   side === "provider"
     ? sql<string>`(select provider_did from tasks where task_id = ${taskId})`
     : sql<string>`(select consumer_did from tasks where task_id = ${taskId})`;
 
 /** A party of a task and the environment that it is rated in, as one SQL expression. */
-export const ratedSideOf = (taskId: TaskRef, side: "provider" | "consumer"): SQL =>
+export const selectRatedSide = (taskId: TaskRef, side: "provider" | "consumer"): SQL =>
   side === "provider"
     ? sql`(select provider_did, environment from tasks where task_id = ${taskId})`
     : sql`(select consumer_did, environment from tasks where task_id = ${taskId})`;
 
 /** Adds the principal under which the party is rated: the other side's at the settlement, or the one under which the task's end has rated it. */
-export const ratedPairOf = (taskId: TaskRef, side: "provider" | "consumer"): SQL =>
+export const selectRatedPair = (taskId: TaskRef, side: "provider" | "consumer"): SQL =>
   side === "provider"
     ? sql`(select provider_did, environment, coalesce(provider_rated_by, consumer_principal_id) from tasks where task_id = ${taskId})`
     : sql`(select consumer_did, environment, coalesce(consumer_rated_by, provider_principal_id) from tasks where task_id = ${taskId})`;
 
 /** The rated pairs of several tasks, as a subquery with the columns `did`, `environment` and `principal_id`. `taskIds`: JSON. */
-export const ratedPairsIn = (taskIds: SQL<string>, side: "provider" | "consumer"): SQL =>
+export const selectRatedPairs = (taskIds: SQL<string>, side: "provider" | "consumer"): SQL =>
   side === "provider"
     ? sql`(select provider_did as did, environment, coalesce(provider_rated_by, consumer_principal_id) as principal_id
         from tasks where ${isOneOf(taskIds)})`

@@ -11,16 +11,16 @@ import {
   type Closing,
   type ClosingFacts,
   closeTask,
-  closingReads,
   computeSignals,
   dateProviderSignal,
   givesSignals,
+  prepareClosingReads,
   toRatedProvider,
 } from "./close.ts";
 import { taskMachine } from "./states.ts";
 import { moveTask, pickCounterpartyPrincipals, setVerdict } from "./store.ts";
 
-export const verdictReads = closingReads;
+export const verdictReads = prepareClosingReads;
 
 export const holdTask = (db: Database, { taskId, status }: TaskRow): Statement[] =>
   moveTask(db, taskId, move(taskMachine, status, "dispute"), {});
@@ -30,12 +30,12 @@ type HeldWindow = { readonly left: number; readonly filedAt: number };
 
 /** The window resumes with the time that was left, but with an hour at least. */
 export function resumeTask(db: Database, task: TaskRow, { left, filedAt }: HeldWindow, now: number): Statement[] {
-  const confirmBy = resumedWindowEnd(left, now);
+  const confirmBy = computeResumedWindowEnd(left, now);
   const heldMs = task.heldMs + (now - filedAt);
   return moveTask(db, task.taskId, move(taskMachine, task.status, "dispute_withdrawn"), { confirmBy, heldMs });
 }
 
-export const resumedWindowEnd = (left: number, now: number): number =>
+export const computeResumedWindowEnd = (left: number, now: number): number =>
   now + Math.max(left, RESUMED_WINDOW_HOURS_MIN * HOUR_MS);
 
 type EndedColumns = Pick<Closing, "outcome" | "score"> & Pick<TaskRow, "verdict" | "verdictScore">;

@@ -4,7 +4,7 @@ import type { Config } from "../context.ts";
 import { toIso, toIsoOrNull } from "../core/clock.ts";
 import { type Listing, type Page, toPage } from "../core/page.ts";
 import type { TaskRow } from "../db/tables/money.ts";
-import { type ClockedTask, type Clocks, nowOf } from "./clocks.ts";
+import { type ClockedTask, type Clocks, computeTaskNow } from "./clocks.ts";
 import type { TaskView } from "./responses.ts";
 import { toEffectiveTask } from "./states.ts";
 
@@ -42,5 +42,5 @@ export const toTaskPage = (
     found,
     page,
     ({ confirmBy, taskId }) => ({ at: confirmBy, id: taskId }),
-    (task) => toTaskView(config, task, nowOf(clocks, task)),
+    (task) => toTaskView(config, task, computeTaskNow(clocks, task)),
   );

@@ -9,7 +9,7 @@ import { alerts } from "../db/tables/journal.ts";
 export type ListedDifference = LedgerDifference & { readonly alertId: string | null };
 
 /** The place of a difference among those of its instant: the columns of its key, none of which contains a space. */
-export const differencePlaceOf = ({ network, did, contract, held, expected }: LedgerDifference): string =>
+export const toDifferencePlace = ({ network, did, contract, held, expected }: LedgerDifference): string =>
   [network, did, contract, held, expected].join(" ");
 
 export const listDifferences = (

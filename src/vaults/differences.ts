@@ -3,9 +3,9 @@ import { type OperatorCall, readPage } from "../call.ts";
 import { findNetwork, formatTokenUnits, requireNetwork, toCaip2 } from "../chain/networks.ts";
 import type { Config } from "../context.ts";
 import { toIso } from "../core/clock.ts";
-import { fieldError, validationError } from "../core/errors.ts";
+import { toFieldError, toValidationError } from "../core/errors.ts";
 import { hashListing, type Page, toPage } from "../core/page.ts";
-import { differencePlaceOf, type ListedDifference, listDifferences } from "./difference-list-store.ts";
+import { type ListedDifference, listDifferences, toDifferencePlace } from "./difference-list-store.ts";
 import type { DifferenceQuery } from "./difference-schema.ts";
 import type { DifferenceView } from "./responses.ts";
 
@@ -16,11 +16,11 @@ export async function getDifferences(call: OperatorCall, query: DifferenceQuery)
   const page = await readPage(call, query, hashListing("differences", [], filter));
   const { rows } = await call.read({ rows: listDifferences(call.db, filter, page) });
   if (query.network !== undefined && network === undefined)
-    throw validationError([fieldError("network", "invalid_value", "No such network; see GET /v1/markets.")]);
+    throw toValidationError([toFieldError("network", "invalid_value", "No such network; see GET /v1/markets.")]);
   return toPage(
     rows,
     page,
-    (row) => ({ at: row.foundAt, id: differencePlaceOf(row) }),
+    (row) => ({ at: row.foundAt, id: toDifferencePlace(row) }),
     (row) => toDifferenceView(config, row),
   );
 }

@@ -27,7 +27,7 @@ const hasOpenOn = (did: SQL, network: SQL, now: number): SQL =>
       and t.answer is null and t.confirm_by > ${now} and t.status in ('open', 'disputed') and t.network = ${network})
     or ${keepsBack(did)})`;
 
-const lastWindowEndOf = (did: SQL, network: SQL): SQL =>
+const selectLastWindowEnd = (did: SQL, network: SQL): SQL =>
   sql`coalesce((select max(windows_close_at) from escrows w where w.did = ${did} and w.network = ${network}), 0)`;
 
 export const findVaultNeeds = (db: Database, vault: VaultKey, now: number): Read<VaultNeeds> => {
@@ -37,7 +37,7 @@ export const findVaultNeeds = (db: Database, vault: VaultKey, now: number): Read
       .select({
         sells: sql<number>`${isSellingOn(did, network)}`.as("sells"),
         open: sql<number>`${hasOpenOn(did, network, now)}`.as("open"),
-        closesAt: sql<number>`${lastWindowEndOf(did, network)}`.as("closes_at"),
+        closesAt: sql<number>`${selectLastWindowEnd(did, network)}`.as("closes_at"),
       })
       .from(sql`(select 1)`),
     ([row]) => ({ sells: row?.sells === 1, open: row?.open === 1, closesAt: row?.closesAt ?? 0 }),
@@ -45,9 +45,9 @@ export const findVaultNeeds = (db: Database, vault: VaultKey, now: number): Read
 };
 
 /** Aborts the batch if the provider sells again, has something open, or has a dispute window that is still open. */
-export const stillLeaving = (db: Database, vault: VaultKey, now: number): Statement => {
+export const guardLeaving = (db: Database, vault: VaultKey, now: number): Statement => {
   const [did, network] = [sql`${vault.did}`, sql`${vault.network}`];
-  const closed = sql`${lastWindowEndOf(did, network)} <= ${now}`;
+  const closed = sql`${selectLastWindowEnd(did, network)} <= ${now}`;
   return guard(db, sql`not ${isSellingOn(did, network)} and not ${hasOpenOn(did, network, now)} and ${closed}`);
 };
 

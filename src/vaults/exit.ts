@@ -3,7 +3,7 @@
 // changes nothing.
 import { hashDid } from "../chain/hashes.ts";
 import { type Network, requireNetwork, selectEdition } from "../chain/networks.ts";
-import { type ChainTools, type DriveResult, firstCheckAt, nextCheckAfter } from "../chain/operations.ts";
+import { type ChainTools, computeFirstCheck, computeNextCheck, type DriveResult } from "../chain/operations.ts";
 import {
   findDueOperations,
   findOperation,
@@ -14,7 +14,7 @@ import {
   requestOperation,
   setNextCheck,
 } from "../chain/store.ts";
-import { driveRelease, LOW_THRESHOLD, readVault, surplusOf } from "../chain/surplus.ts";
+import { computeSurplus, driveRelease, LOW_THRESHOLD, readVault } from "../chain/surplus.ts";
 import { driveAct, toActPurpose, type VaultAct } from "../chain/vault-acts.ts";
 import { commitAll } from "../commit.ts";
 import type { Deps } from "../context.ts";
@@ -25,33 +25,33 @@ import { commit, type ReadResults, readBatch, type Statement } from "../db/batch
 import type { OperationRow } from "../db/tables/chain.ts";
 import type { EscrowRow } from "../db/tables/money.ts";
 import { writeThreshold } from "../escrow/follow-threshold.ts";
-import { editionOf } from "../escrow/states.ts";
+import { pickEditionContract } from "../escrow/states.ts";
 import { dropThreshold, setChainThreshold } from "../escrow/store.ts";
-import { vaultThreshold } from "../escrow/threshold.ts";
+import { pickVaultThreshold } from "../escrow/threshold.ts";
 import { findEscrowsOfProviders } from "../follower/store.ts";
 import { recordEscrowTurns } from "../follower/turn.ts";
 import type { EachJob } from "../jobs/job.ts";
 import { type Alert, raiseAlert } from "../journal/alerts.ts";
 import { createSigner } from "../objects/signers.ts";
-import { findUnsoldVaults, findVaultNeeds, stillLeaving, type VaultKey } from "./exit-store.ts";
+import { findUnsoldVaults, findVaultNeeds, guardLeaving, type VaultKey } from "./exit-store.ts";
 
 export const releaseKey = ({ network, did }: VaultKey): OperationKey => ({ network, kind: "release", subject: did });
 
-export const exitReads = ({ db, clock }: Deps, vault: VaultKey) => ({
+export const buildExitReads = ({ db, clock }: Deps, vault: VaultKey) => ({
   operation: findOperation(db, releaseKey(vault)),
   escrows: findEscrowsOfProviders(db, vault.network, [vault.did]),
   standing: findVaultNeeds(db, vault, clock.now()),
 });
-export type ExitFacts = ReadResults<ReturnType<typeof exitReads>>;
+export type ExitFacts = ReadResults<ReturnType<typeof buildExitReads>>;
 
 /** The provider no longer sells there, nothing is open, and every dispute window has closed. */
 export const isLeaving = ({ standing }: Pick<ExitFacts, "standing">, now: number): boolean =>
   !standing.sells && !standing.open && standing.closesAt <= now;
 
 /** The network with the edition that the escrow's vault belongs to; null if that edition is no longer configured. */
-export const editionAt = (deps: Deps, escrow: EscrowRow): Network | null => {
+export const pickEscrowEdition = (deps: Deps, escrow: EscrowRow): Network | null => {
   const network = requireNetwork(deps.config.networks, escrow.network);
-  return selectEdition(network, editionOf(escrow, network));
+  return selectEdition(network, pickEditionContract(escrow, network));
 };
 
 /** Returns false if the chain has not answered in time: a later run continues. */
@@ -67,10 +67,10 @@ export async function driveVault(deps: Deps, vault: VaultKey, until: number): Pr
 
 async function driveStored(deps: Deps, vault: VaultKey, until: number): Promise<boolean> {
   const { db, clock } = deps;
-  const facts = await readBatch(db, exitReads(deps, vault));
+  const facts = await readBatch(db, buildExitReads(deps, vault));
   const { operation, standing } = facts;
   const [escrow] = facts.escrows;
-  const on = escrow && editionAt(deps, escrow);
+  const on = escrow && pickEscrowEdition(deps, escrow);
   if (!escrow || !on) return true;
   if (isLeaving(facts, clock.now())) return driveLeaving(deps, facts, { escrow, on, until });
   if (!operation || operation.nextCheckAt === null) return true;
@@ -79,7 +79,7 @@ async function driveStored(deps: Deps, vault: VaultKey, until: number): Promise<
   if (standing.sells) return withdrawLeaving(deps, operation, { escrow, on, until });
   await commit(db, [
     operationUnchanged(db, operation),
-    setNextCheck(db, operation, nextLookAt(facts, clock.now()), Date.now()),
+    setNextCheck(db, operation, computeNextLook(facts, clock.now()), Date.now()),
   ]);
   return true;
 }
@@ -89,10 +89,10 @@ type ExitPlace = { readonly escrow: EscrowRow; readonly on: Network; readonly un
 const isReleaseRequested = ({ wanted }: OperationRow): boolean => wanted["asked"] === "yes";
 
 /** Once the last window has closed, but in ten minutes at the earliest and a day at the latest. */
-const nextLookAt = ({ standing }: ExitFacts, now: number): number =>
+const computeNextLook = ({ standing }: ExitFacts, now: number): number =>
   Date.now() + Math.min(Math.max(standing.closesAt - now, 10 * MINUTE_MS), DAY_MS);
 
-const toolsOn = ({ chain, env }: Deps, { network }: Network): ChainTools => ({
+const createChainTools = ({ chain, env }: Deps, { network }: Network): ChainTools => ({
   chain,
   signer: createSigner(env, "registrar", network),
 });
@@ -106,16 +106,16 @@ async function driveSurplus(deps: Deps, facts: ExitFacts, operation: OperationRo
   // A provider that opens its market again gets its threshold back with the contract's answer.
   if (escrow.baseThreshold === 0) return false;
   const own = on.settlement_contract === present.settlement_contract;
-  if (own && vaultThreshold(escrow) !== escrow.chainThreshold && !(await writeThreshold(deps, escrow, until)))
+  if (own && pickVaultThreshold(escrow) !== escrow.chainThreshold && !(await writeThreshold(deps, escrow, until)))
     return false;
-  const least = own ? BigInt(vaultThreshold(escrow)) : 0n;
-  const driven = await driveRelease(toolsOn(deps, on), on, escrow.did, least, until);
+  const least = own ? BigInt(pickVaultThreshold(escrow)) : 0n;
+  const driven = await driveRelease(createChainTools(deps, on), on, escrow.did, least, until);
   // The contract has less than the row says, for example after a provider came back while its low threshold was on its way.
   if (driven.state === "failed" && driven.reason === LOW_THRESHOLD) {
     await writeThreshold(deps, escrow, until);
     return false;
   }
-  const more = facts.standing.sells ? null : nextLookAt(facts, deps.clock.now());
+  const more = facts.standing.sells ? null : computeNextLook(facts, deps.clock.now());
   return noteProgress(deps, operation, driven, { statements: [], more, scheduled: null });
 }
 
@@ -126,7 +126,7 @@ async function withdrawLeaving(
   { escrow, on, until }: ExitPlace,
 ): Promise<boolean> {
   const { db } = deps;
-  const { signer } = toolsOn(deps, on);
+  const { signer } = createChainTools(deps, on);
   const left = await signer.withdraw(toActPurpose(on, toLowThresholdAct(escrow)), until);
   const read = left.ok && left.value.state === "clear" ? await readVault(on, escrow.did) : null;
   if (!read?.ok) return false;
@@ -152,13 +152,13 @@ async function driveLeaving(deps: Deps, facts: ExitFacts, at: ExitPlace): Promis
   const operation = await beginLeaving(deps, facts);
   if (operation.nextCheckAt === null && operation.status !== "waiting") return true;
   if (operation.status === "done") return watchLeftVault(deps, operation, at);
-  const tools = toolsOn(deps, on);
-  const low = await driveAct(tools, on, toLowThresholdAct(escrow), seenScheduleOf(operation), until);
+  const tools = createChainTools(deps, on);
+  const low = await driveAct(tools, on, toLowThresholdAct(escrow), toSeenSchedule(operation), until);
   if (low.state !== "done") return noteProgress(deps, operation, low, { statements: [], more: null, scheduled: null });
   const { scheduled } = low.onChain;
   const lowered = scheduled === null && escrow.chainThreshold !== 0 ? [setChainThreshold(db, escrow, 0)] : [];
   // The chain took its time: a provider that has opened a market meanwhile keeps its vault.
-  if (!isLeaving(await readBatch(db, exitReads(deps, escrow)), deps.clock.now())) return false;
+  if (!isLeaving(await readBatch(db, buildExitReads(deps, escrow)), deps.clock.now())) return false;
   const driven = await driveRelease(tools, on, escrow.did, 0n, until);
   const more = scheduled === null ? null : Math.max(scheduled.effectiveAt + SECOND_MS, Date.now() + MINUTE_MS);
   return noteProgress(deps, operation, driven, { statements: lowered, more, scheduled });
@@ -174,11 +174,11 @@ async function beginLeaving(deps: Deps, { operation, escrows }: ExitFacts): Prom
   const key = releaseKey(first);
   const turned = held.map((before) => ({
     before,
-    after: { ...before, baseThreshold: 0, threshold: 0, otherThreshold: 0, state: stateAfterLeaving(before) },
+    after: { ...before, baseThreshold: 0, threshold: 0, otherThreshold: 0, state: toStateAfterLeaving(before) },
   }));
   await commitAll(deps, [
     ...(operation ? [operationUnchanged(db, operation)] : []),
-    stillLeaving(db, first, clock.now()),
+    guardLeaving(db, first, clock.now()),
     ...held.flatMap((row) => dropThreshold(db, row)),
     requestOperation(db, key, {}, Date.now()),
     ...(await recordEscrowTurns(
@@ -191,7 +191,7 @@ async function beginLeaving(deps: Deps, { operation, escrows }: ExitFacts): Prom
   return begun;
 }
 
-const stateAfterLeaving = ({ state }: EscrowRow): EscrowRow["state"] => (state === "CONSTRAINED" ? state : "FUNDING");
+const toStateAfterLeaving = ({ state }: EscrowRow): EscrowRow["state"] => (state === "CONSTRAINED" ? state : "FUNDING");
 
 const toLowThresholdAct = ({ did }: EscrowRow): VaultAct => ({
   kind: "low_threshold",
@@ -200,7 +200,7 @@ const toLowThresholdAct = ({ did }: EscrowRow): VaultAct => ({
 });
 
 /** The schedule of the low threshold as it was last seen. */
-function seenScheduleOf({ wanted }: OperationRow) {
+function toSeenSchedule({ wanted }: OperationRow) {
   const { effective_at: effectiveAt, nonce } = wanted;
   return effectiveAt && nonce ? { effectiveAt: Number(effectiveAt), nonce: Number(nonce) } : null;
 }
@@ -211,7 +211,7 @@ type ProgressNote = {
   readonly statements: readonly Statement[];
   /** When to continue, if a step that is done leaves more to do. */
   readonly more: number | null;
-  readonly scheduled: ReturnType<typeof seenScheduleOf>;
+  readonly scheduled: ReturnType<typeof toSeenSchedule>;
 };
 
 async function noteProgress(
@@ -225,27 +225,27 @@ async function noteProgress(
   const { state, txHash } = driven;
   const status = state === "done" && more !== null ? "waiting" : state;
   const reason = driven.state === "done" ? (scheduled ? "scheduled" : null) : driven.reason;
-  const known = driven.state === "done" ? scheduled : seenScheduleOf(operation);
+  const known = driven.state === "done" ? scheduled : toSeenSchedule(operation);
   const asked = driven.state === "waiting" && isReleaseRequested(operation) ? { asked: "yes" } : {};
   const wanted = { ...asked, ...(known && { effective_at: String(known.effectiveAt), nonce: String(known.nonce) }) };
-  const dueAt = nextDriveAt(driven, more, now);
+  const dueAt = computeNextDrive(driven, more, now);
   await commitAll(deps, [
     operationUnchanged(db, operation),
     putOperation(db, operation, { wanted, status, reason, txHash, nextCheckAt: dueAt }, now),
     setNextCheck(db, operation, dueAt, now),
     ...statements,
-    ...(driven.state === "failed" ? [raiseAlert(db, releaseRefusedAlert(operation, driven.reason))] : []),
+    ...(driven.state === "failed" ? [raiseAlert(db, toReleaseRefusedAlert(operation, driven.reason))] : []),
     ...(driven.state === "waiting" && driven.reason === "insufficient_gas"
-      ? [raiseAlert(db, lowGasAlert(operation))]
+      ? [raiseAlert(db, toReleaseGasAlert(operation))]
       : []),
   ]);
   return driven.state !== "waiting";
 }
 
 /** A cancellation on-chain is final. Another refusal may end, such as that of a wallet which the token refuses, so it is tried again. */
-function nextDriveAt(driven: DriveResult<unknown>, more: number | null, now: number): number | null {
+function computeNextDrive(driven: DriveResult<unknown>, more: number | null, now: number): number | null {
   if (driven.state === "failed") return driven.reason === "cancelled" ? null : now + HOUR_MS;
-  return driven.state === "done" && more !== null ? more : firstCheckAt(now);
+  return driven.state === "done" && more !== null ? more : computeFirstCheck(now);
 }
 
 /** Checks a release by its transaction, because what came to the vault since is no part of it. */
@@ -258,7 +258,7 @@ async function watchRelease(deps: Deps, operation: OperationRow): Promise<boolea
     await commit(db, [
       operationUnchanged(db, operation),
       requestOperation(db, operation, { asked: "yes" }, Date.now()),
-      raiseAlert(db, releaseUndoneAlert(operation)),
+      raiseAlert(db, toReleaseUndoneAlert(operation)),
     ]);
     return true;
   }
@@ -270,29 +270,29 @@ async function watchLeftVault(deps: Deps, operation: OperationRow, { escrow, on 
   const { db } = deps;
   const read = await readVault(on, escrow.did);
   if (!read.ok) return false;
-  if (read.value.threshold === 0n && surplusOf(read.value, 0n) === 0n) return recordCheck(deps, operation);
+  if (read.value.threshold === 0n && computeSurplus(read.value, 0n) === 0n) return recordCheck(deps, operation);
   await commit(db, [operationUnchanged(db, operation), requestOperation(db, operation, {}, Date.now())]);
   return true;
 }
 
 async function recordCheck({ db }: Deps, operation: OperationRow): Promise<boolean> {
   const checks = operation.checks + 1;
-  await commit(db, [noteCheck(db, operation, checks, nextCheckAfter(checks, Date.now()))]);
+  await commit(db, [noteCheck(db, operation, checks, computeNextCheck(checks, Date.now()))]);
   return true;
 }
 
-const vaultOf = ({ subject, network }: OperationRow): string => `${subject} on ${network}`;
-const releaseRefusedAlert = (operation: OperationRow, reason: string): Alert => ({
+const describeVault = ({ subject, network }: OperationRow): string => `${subject} on ${network}`;
+const toReleaseRefusedAlert = (operation: OperationRow, reason: string): Alert => ({
   kind: "escrow_release",
-  subject: vaultOf(operation),
+  subject: describeVault(operation),
   message: `The vault's release to the provider's wallet was refused: ${reason}.`,
 });
-const releaseUndoneAlert = (operation: OperationRow): Alert => ({
+const toReleaseUndoneAlert = (operation: OperationRow): Alert => ({
   kind: "chain_reorganised",
-  subject: vaultOf(operation),
+  subject: describeVault(operation),
   message: "A reorg undid the release of the vault; it is being repeated.",
 });
-const lowGasAlert = ({ network }: OperationRow): Alert => ({
+const toReleaseGasAlert = ({ network }: OperationRow): Alert => ({
   kind: "low_gas",
   subject: `registrar on ${network}`,
   message: "The registrar's account cannot pay for its transactions: releases of escrow wait.",

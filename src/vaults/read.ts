@@ -11,19 +11,19 @@ import { VAULT_MOVEMENTS } from "../core/limits.ts";
 import type { Environment } from "../core/vocabulary.ts";
 import type { ReadResults } from "../db/batch.ts";
 import type { EscrowRow } from "../db/tables/money.ts";
-import { editionOf, worstEscrowState } from "../escrow/states.ts";
+import { pickEditionContract, pickWorstEscrowState } from "../escrow/states.ts";
 import type { AgentWithPrincipal } from "../identity/store.ts";
 import { findEscrows } from "../identity/store.ts";
 import { findBookedBlocks } from "./booked-store.ts";
 import { findVaultLines, type VaultLine } from "./line-list-store.ts";
 import type { EscrowReport, VaultView } from "./responses.ts";
 
-export const vaultReads = ({ db, config }: Deps, did: string, environment: Environment) => ({
+export const buildVaultReads = ({ db, config }: Deps, did: string, environment: Environment) => ({
   escrows: findEscrows(db, did, environment),
   booked: findBookedBlocks(db, did, environment),
   lines: findVaultLines(db, { did, environment }, presentEditionsOf(config), VAULT_MOVEMENTS),
 });
-export type Vaults = ReadResults<ReturnType<typeof vaultReads>>;
+export type Vaults = ReadResults<ReturnType<typeof buildVaultReads>>;
 
 /** The present edition of each network. */
 const presentEditionsOf = ({ networks }: Config): Record<string, string> =>
@@ -33,7 +33,7 @@ export async function getEscrow(call: ManagementCall, did: string): Promise<Escr
   const { db, tenant, deps } = call;
   const { found, ...vaults } = await call.read({
     found: findAgent(db, tenant, did),
-    ...vaultReads(deps, did, call.environment),
+    ...buildVaultReads(deps, did, call.environment),
   });
   if (!found) throw new ServiceError("not_found");
   return toEscrowReport(deps.config, found, vaults);
@@ -46,7 +46,7 @@ export const toEscrowReport = (
   { escrows, lines, booked }: Vaults,
 ): EscrowReport => ({
   did: agent.did,
-  escrow_state: worstEscrowState(agent.economicRole, escrows),
+  escrow_state: pickWorstEscrowState(agent.economicRole, escrows),
   escrow: escrows.map((escrow) => toVaultView(config, escrow, lines, booked.get(escrow.network) ?? null)),
 });
 
@@ -58,7 +58,7 @@ function toVaultView(
 ): VaultView {
   const network = requireNetwork(config.networks, escrow.network);
   const own = lines
-    .filter((line) => line.network === escrow.network && line.contract === editionOf(escrow, network))
+    .filter((line) => line.network === escrow.network && line.contract === pickEditionContract(escrow, network))
     .toSorted((one, other) => other.number - one.number);
   const shown = (units: number): string => formatTokenUnits(network, units);
   return {

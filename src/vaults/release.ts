@@ -4,18 +4,18 @@ import { findAgent } from "../agents/find-store.ts";
 import type { ManagementCall } from "../call.ts";
 import { findNetwork, formatTokenUnits, type Network, toCaip2 } from "../chain/networks.ts";
 import { findOperation, operationUnchanged, requestOperation } from "../chain/store.ts";
-import { readVault, surplusOf, type VaultState } from "../chain/surplus.ts";
+import { computeSurplus, readVault, type VaultState } from "../chain/surplus.ts";
 import { systemClock, toIsoOrNull } from "../core/clock.ts";
 import { addDailyRequests } from "../core/daily.ts";
-import { fieldError, ServiceError, validationError } from "../core/errors.ts";
+import { ServiceError, toFieldError, toValidationError } from "../core/errors.ts";
 import { MARKET_PROVISION_WAIT_MS, RELEASES_A_DAY } from "../core/limits.ts";
 import { parseAmount } from "../core/money.ts";
 import { sells } from "../core/roles.ts";
 import { readBatch } from "../db/batch.ts";
 import type { OperationRow } from "../db/tables/chain.ts";
-import { vaultThreshold } from "../escrow/threshold.ts";
+import { pickVaultThreshold } from "../escrow/threshold.ts";
 import { recordActivity } from "../journal/activity.ts";
-import { driveVault, type ExitFacts, editionAt, exitReads, isLeaving, releaseKey } from "./exit.ts";
+import { buildExitReads, driveVault, type ExitFacts, isLeaving, pickEscrowEdition, releaseKey } from "./exit.ts";
 import type { ReleaseView } from "./responses.ts";
 import type { ReleaseInput } from "./schema.ts";
 
@@ -30,11 +30,14 @@ export async function releaseEscrow(call: ManagementCall, did: string, input: Re
   const { db, tenant, deps, environment } = call;
   const network = findNetwork(deps.config.networks, input.network);
   const vault = { did, network: network?.network ?? "" };
-  const { found, caller, ...facts } = await call.read({ found: findAgent(db, tenant, did), ...exitReads(deps, vault) });
+  const { found, caller, ...facts } = await call.read({
+    found: findAgent(db, tenant, did),
+    ...buildExitReads(deps, vault),
+  });
   if (!found) throw new ServiceError("not_found");
   if (!sells(found.agent.economicRole)) throw new ServiceError("role_not_permitted");
   if (!network)
-    throw validationError([fieldError("network", "invalid_value", "No such network; see GET /v1/markets.")]);
+    throw toValidationError([toFieldError("network", "invalid_value", "No such network; see GET /v1/markets.")]);
   const expected = parseExpectedUnits(input.amount, network);
   const asks = addDailyRequests(facts.operation?.asks ?? null, 1, deps.clock.now(), RELEASE_BOUND);
   const { wallet, releasable } = await judgeRelease(call, facts, network, expected);
@@ -67,7 +70,7 @@ export async function releaseEscrow(call: ManagementCall, did: string, input: Re
 function parseExpectedUnits(amount: string | undefined, { decimals }: Network): bigint | null {
   if (amount === undefined) return null;
   const parsed = parseAmount(amount, decimals);
-  if (!parsed.ok) throw validationError([fieldError("amount", parsed.fault)]);
+  if (!parsed.ok) throw toValidationError([toFieldError("amount", parsed.fault)]);
   return BigInt(parsed.units);
 }
 
@@ -79,22 +82,27 @@ async function judgeRelease(
   expected: bigint | null,
 ): Promise<{ readonly wallet: string; readonly releasable: bigint }> {
   const escrow = facts.escrows.find((row) => row.environment === environment);
-  const on = escrow && editionAt(deps, escrow);
-  if (!escrow || !on) throw nothingToRelease("The agent has no escrow on this network.", { network: network.network });
+  const on = escrow && pickEscrowEdition(deps, escrow);
+  if (!escrow || !on)
+    throw toNothingToReleaseError("The agent has no escrow on this network.", { network: network.network });
   if (facts.escrows.some(({ state }) => state === "CONSTRAINED"))
     throw new ServiceError("escrow_constrained", { detail: { network: network.network } });
   const read = await readVault(on, escrow.did);
   if (!read.ok) throw new ServiceError("chain_unavailable", { headers: { "Retry-After": String(RETRY_SECONDS) } });
-  const threshold = isLeaving(facts, deps.clock.now()) ? 0n : BigInt(vaultThreshold(escrow));
-  const releasable = surplusOf(read.value, threshold);
+  const threshold = isLeaving(facts, deps.clock.now()) ? 0n : BigInt(pickVaultThreshold(escrow));
+  const releasable = computeSurplus(read.value, threshold);
   const detail = toRefusalDetail(network, read.value, threshold, releasable, facts.operation);
-  if (releasable === 0n) throw nothingToRelease("The vault holds nothing above its threshold and reserve.", detail);
+  if (releasable === 0n)
+    throw toNothingToReleaseError("The vault holds nothing above its threshold and reserve.", detail);
   if (expected !== null && expected !== releasable)
-    throw nothingToRelease("Send exactly what the vault holds above its threshold and reserve, or no amount.", detail);
+    throw toNothingToReleaseError(
+      "Send exactly what the vault holds above its threshold and reserve, or no amount.",
+      detail,
+    );
   return { wallet: read.value.wallet ?? escrow.operationalWallet, releasable };
 }
 
-const nothingToRelease = (message: string, detail: Record<string, unknown>): ServiceError =>
+const toNothingToReleaseError = (message: string, detail: Record<string, unknown>): ServiceError =>
   new ServiceError("invalid_status", { message, detail });
 
 const toRefusalDetail = (
@@ -109,10 +117,10 @@ const toRefusalDetail = (
   held: formatTokenUnits(network, balance),
   threshold: formatTokenUnits(network, threshold),
   reserve: formatTokenUnits(network, reserve),
-  ...(operation && { last_release: lastReleaseOf(operation) }),
+  ...(operation && { last_release: toLastRelease(operation) }),
 });
 
-function lastReleaseOf(operation: OperationRow) {
+function toLastRelease(operation: OperationRow) {
   const { status, tx_hash } = toReleaseProgress(operation);
   return { status, tx_hash };
 }

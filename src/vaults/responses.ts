@@ -2,7 +2,7 @@
 import * as z from "zod";
 import { escrowView } from "../agents/schema.ts";
 import { LEDGER_KINDS } from "../core/vocabulary.ts";
-import { listOf } from "../http/response-parts.ts";
+import { buildListSchema } from "../http/response-parts.ts";
 import { amount, did, escrowState, instant } from "../http/schemas.ts";
 import { agentParams } from "../identity/schema.ts";
 
@@ -70,4 +70,6 @@ export const differenceView = z
   .register(z.globalRegistry, { id: "LedgerDifference" });
 export type DifferenceView = z.infer<typeof differenceView>;
 
-export const differenceList = listOf(differenceView).register(z.globalRegistry, { id: "LedgerDifferenceList" });
+export const differenceList = buildListSchema(differenceView).register(z.globalRegistry, {
+  id: "LedgerDifferenceList",
+});

@@ -1,6 +1,6 @@
 // Routes of a provider's escrow, for its platform (MKT-26, MKT-27, MKT-29), and of the reconciliation, for operators (MKT-28).
 import { precheckAgent } from "../agents/read.ts";
-import { route } from "../http/route.ts";
+import { defineRoute } from "../http/route.ts";
 import { agentParams } from "../identity/schema.ts";
 import { differenceQuery } from "./difference-schema.ts";
 import { getDifferences } from "./differences.ts";
@@ -10,7 +10,7 @@ import { releaseInput } from "./schema.ts";
 import { syncEscrow } from "./sync.ts";
 
 export const vaultRoutes = [
-  route({
+  defineRoute({
     method: "get",
     path: "/v1/agents/{did}/escrow",
     operationId: "getAgentEscrow",
@@ -21,7 +21,7 @@ export const vaultRoutes = [
     handle: (call, { params }) => getEscrow(call, params.did),
     precheck: (call, { params }) => precheckAgent(call, params.did),
   }),
-  route({
+  defineRoute({
     method: "post",
     path: "/v1/agents/{did}/escrow/sync",
     operationId: "syncAgentEscrow",
@@ -32,7 +32,7 @@ export const vaultRoutes = [
     handle: (call, { params }) => syncEscrow(call, params.did),
     precheck: (call, { params }) => precheckAgent(call, params.did),
   }),
-  route({
+  defineRoute({
     method: "post",
     path: "/v1/agents/{did}/escrow/release",
     operationId: "releaseAgentEscrow",
@@ -46,7 +46,7 @@ export const vaultRoutes = [
     handle: (call, { params, body }) => releaseEscrow(call, params.did, body),
     precheck: (call, { params }) => precheckAgent(call, params.did),
   }),
-  route({
+  defineRoute({
     method: "get",
     path: "/v1/operator/reconciliation",
     operationId: "listDifferences",

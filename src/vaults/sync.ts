@@ -8,7 +8,7 @@ import { sells } from "../core/roles.ts";
 import { readBatch } from "../db/batch.ts";
 import { syncVault } from "../follower/check.ts";
 import { findEscrows } from "../identity/store.ts";
-import { toEscrowReport, vaultReads } from "./read.ts";
+import { buildVaultReads, toEscrowReport } from "./read.ts";
 import type { EscrowReport } from "./responses.ts";
 
 const RETRY_SECONDS = 2;
@@ -25,5 +25,5 @@ export async function syncEscrow(call: ManagementCall, did: string): Promise<Esc
   const synced = await Promise.all(escrows.map(({ network }) => syncVault(deps, did, network, until)));
   if (synced.includes(false))
     throw new ServiceError("chain_unavailable", { headers: { "Retry-After": String(RETRY_SECONDS) } });
-  return toEscrowReport(deps.config, found, await readBatch(db, vaultReads(deps, did, environment)));
+  return toEscrowReport(deps.config, found, await readBatch(db, buildVaultReads(deps, did, environment)));
 }

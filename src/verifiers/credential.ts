@@ -4,7 +4,7 @@ import { decodeJwt } from "jose";
 import { MINUTE_MS, PROOF_WINDOW_SECONDS, SECOND_MS } from "../core/limits.ts";
 import type { VerifierRow } from "../db/tables/principals.ts";
 import { hasBegun, type JsonObject, verifyJws } from "../protocol/jws.ts";
-import { VERIFIER_ALGORITHMS, verifierKey } from "../protocol/verifier-keys.ts";
+import { createKeyFinder, VERIFIER_ALGORITHMS } from "../protocol/verifier-keys.ts";
 
 const REVOCATION_TYP = "aeap-revocation+jwt";
 const LIFE_MS = 5 * MINUTE_MS;
@@ -44,15 +44,15 @@ export async function verifyCredential(
   { audience, now }: { readonly audience: string; readonly now: number },
 ): Promise<Credential> {
   if (verifier.status !== "enabled") return refuseCredential("the Verifier is disabled");
-  const checked = await verifyJws(jws, REVOCATION_TYP, verifierKey(verifier.jwks), VERIFIER_ALGORITHMS);
+  const checked = await verifyJws(jws, REVOCATION_TYP, createKeyFinder(verifier.jwks), VERIFIER_ALGORITHMS);
   if (!checked.ok) return refuseCredential(checked.reason);
-  const fault = claimFault(checked.payload, verifier, audience, now);
+  const fault = findClaimFault(checked.payload, verifier, audience, now);
   return fault === null ? { ok: true, attestationId: String(checked.payload["sub"]) } : refuseCredential(fault);
 }
 
 const refuseCredential = (reason: string): Credential => ({ ok: false, reason: `revocation: ${reason}` });
 
-function claimFault(claims: JsonObject, { verifierId }: VerifierRow, audience: string, now: number): string | null {
+function findClaimFault(claims: JsonObject, { verifierId }: VerifierRow, audience: string, now: number): string | null {
   const { iss, sub, aud, iat, exp, nbf } = claims;
   if (iss !== verifierId) return "another iss";
   if (aud !== audience) return "another aud";

@@ -2,7 +2,7 @@
 import type { AttestationModel, Tier } from "../core/vocabulary.ts";
 import type { VerifierRow } from "../db/tables/principals.ts";
 import { hasBegun, isObject, type JsonObject, type JwsFault, verifyJws } from "../protocol/jws.ts";
-import { VERIFIER_ALGORITHMS, verifierKey } from "../protocol/verifier-keys.ts";
+import { createKeyFinder, VERIFIER_ALGORITHMS } from "../protocol/verifier-keys.ts";
 
 const ATTESTATION_TYP = "aeap-attestation+jwt";
 
@@ -20,16 +20,16 @@ export type Stated = {
 };
 
 /** Returns why the proof does not prove the stated values at an instant, or null if it does. */
-export async function proofFault(
+export async function findProofFault(
   proof: string,
   { verifierId, jwks }: VerifierRow,
   stated: Stated,
   now: number,
 ): Promise<string | null> {
-  const checked = await verifyJws(proof, ATTESTATION_TYP, verifierKey(jwks), VERIFIER_ALGORITHMS);
+  const checked = await verifyJws(proof, ATTESTATION_TYP, createKeyFinder(jwks), VERIFIER_ALGORITHMS);
   if (!checked.ok) return SENTENCES[checked.reason];
   if (!hasBegun(checked.payload["nbf"], now)) return "The proof is not valid yet: its `nbf` is in the future.";
-  const differing = differencesOf(checked.payload, verifierId, stated);
+  const differing = findDifferingClaims(checked.payload, verifierId, stated);
   return differing.length === 0 ? null : `The proof and the body differ: ${differing.join(", ")}.`;
 }
 
@@ -44,7 +44,7 @@ const SENTENCES: Readonly<Record<JwsFault, string>> = {
   payload_malformed: "The payload of the JWS must be a JSON object.",
 };
 
-function differencesOf(claims: JsonObject, verifierId: string, stated: Stated): string[] {
+function findDifferingClaims(claims: JsonObject, verifierId: string, stated: Stated): string[] {
   const subject: JsonObject = isObject(claims["subject"]) ? claims["subject"] : {};
   const { legalName, country, externalRef, attestationId, model, tier, issuedAt, expiresAt } = stated;
   const equal: Readonly<Record<string, boolean>> = {

@@ -1,6 +1,6 @@
 // Responses about Verifiers.
 import * as z from "zod";
-import { listOf } from "../http/response-parts.ts";
+import { buildListSchema } from "../http/response-parts.ts";
 import { instant } from "../http/schemas.ts";
 import { jwks, status } from "./schema.ts";
 
@@ -9,4 +9,4 @@ export const verifierView = z
   .register(z.globalRegistry, { id: "Verifier" });
 export type VerifierView = z.infer<typeof verifierView>;
 
-export const verifierList = listOf(verifierView).register(z.globalRegistry, { id: "VerifierList" });
+export const verifierList = buildListSchema(verifierView).register(z.globalRegistry, { id: "VerifierList" });

@@ -1,23 +1,23 @@
 // Routes of Verifiers, for operators (PRN-22).
-import { route } from "../http/route.ts";
-import { keyFaults, verifierInput, verifierParams, verifierPatch, verifierQuery } from "./schema.ts";
+import { defineRoute } from "../http/route.ts";
+import { findKeySetFaults, verifierInput, verifierParams, verifierPatch, verifierQuery } from "./schema.ts";
 import { getVerifier, getVerifiers, patchVerifier, precheckVerifier, registerVerifier } from "./verifiers.ts";
 
 export const verifierRoutes = [
-  route({
+  defineRoute({
     method: "post",
     path: "/v1/operator/verifiers",
     operationId: "registerVerifier",
     surfaces: ["operator"],
     body: verifierInput,
-    rules: keyFaults,
+    rules: findKeySetFaults,
     status: 201,
     errors: [],
     fieldErrors: ["invalid_field"],
     idempotency: "plain",
     handle: (call, { body }) => registerVerifier(call, body),
   }),
-  route({
+  defineRoute({
     method: "get",
     path: "/v1/operator/verifiers",
     operationId: "listVerifiers",
@@ -27,7 +27,7 @@ export const verifierRoutes = [
     errors: [],
     handle: (call, { query }) => getVerifiers(call, query),
   }),
-  route({
+  defineRoute({
     method: "get",
     path: "/v1/operator/verifiers/{verifier_id}",
     operationId: "getVerifier",
@@ -38,14 +38,14 @@ export const verifierRoutes = [
     handle: (call, { params }) => getVerifier(call, params.verifier_id),
     precheck: (call, { params }) => precheckVerifier(call, params.verifier_id),
   }),
-  route({
+  defineRoute({
     method: "patch",
     path: "/v1/operator/verifiers/{verifier_id}",
     operationId: "patchVerifier",
     surfaces: ["operator"],
     params: verifierParams,
     body: verifierPatch,
-    rules: keyFaults,
+    rules: findKeySetFaults,
     status: 200,
     errors: ["not_found", "no_changes_requested"],
     fieldErrors: ["invalid_field"],

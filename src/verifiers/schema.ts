@@ -1,8 +1,8 @@
 // Verifiers on the wire (PRN-22). Only the public members of a key are kept.
 import * as z from "zod";
-import { type FieldError, fieldError } from "../core/errors.ts";
+import { type FieldError, toFieldError } from "../core/errors.ts";
 import { VERIFIER_STATUSES } from "../core/vocabulary.ts";
-import { name, pageQuery } from "../http/schemas.ts";
+import { buildNameSchema, pageQuery } from "../http/schemas.ts";
 import { isCoordinate, isEd25519Point, isP256Point } from "../protocol/verifier-keys.ts";
 
 const KEYS_MAX = 10;
@@ -48,7 +48,7 @@ export const jwks = z
 export const status = z.enum(VERIFIER_STATUSES).register(z.globalRegistry, { id: "VerifierState" });
 
 export const verifierInput = z
-  .strictObject({ name: name(200), jwks, status: status.optional() })
+  .strictObject({ name: buildNameSchema(200), jwks, status: status.optional() })
   .register(z.globalRegistry, { id: "VerifierInput" });
 export type VerifierInput = z.infer<typeof verifierInput>;
 
@@ -58,21 +58,21 @@ export type VerifierPatch = z.infer<typeof verifierPatch>;
 const PRIVATE_MEMBERS = ["d", "k"];
 
 /** Finds the faults of a key set across its keys. A private key is refused and not dropped, because its sender has leaked it and has to learn so. */
-export function keyFaults(raw: unknown): FieldError[] {
-  const given = memberOf(memberOf(raw, "jwks"), "keys");
+export function findKeySetFaults(raw: unknown): FieldError[] {
+  const given = pickMember(pickMember(raw, "jwks"), "keys");
   const keys: readonly unknown[] = Array.isArray(given) ? given : [];
-  const kids = keys.map((one) => memberOf(one, "kid"));
+  const kids = keys.map((one) => pickMember(one, "kid"));
   return keys.flatMap((one, at) => [
-    ...PRIVATE_MEMBERS.filter((member) => memberOf(one, member) !== undefined).map((member) =>
-      fieldError(`jwks.keys.${at}.${member}`, "invalid_field", "Register a key without its private part."),
+    ...PRIVATE_MEMBERS.filter((member) => pickMember(one, member) !== undefined).map((member) =>
+      toFieldError(`jwks.keys.${at}.${member}`, "invalid_field", "Register a key without its private part."),
     ),
     ...(typeof kids[at] === "string" && kids.indexOf(kids[at]) < at
-      ? [fieldError(`jwks.keys.${at}.kid`, "invalid_value", "Another key of the set has this `kid`.")]
+      ? [toFieldError(`jwks.keys.${at}.kid`, "invalid_value", "Another key of the set has this `kid`.")]
       : []),
   ]);
 }
 
-const memberOf = (value: unknown, member: string): unknown =>
+const pickMember = (value: unknown, member: string): unknown =>
   typeof value === "object" && value !== null ? (value as Readonly<Record<string, unknown>>)[member] : undefined;
 export const verifierParams = z.object({ verifier_id: z.string() });
 export const verifierQuery = z.strictObject(pageQuery);

@@ -2,7 +2,7 @@
 import { type OperatorCall, type Precheck, precheckExists, readPage } from "../call.ts";
 import { toIso } from "../core/clock.ts";
 import { ServiceError } from "../core/errors.ts";
-import { newId } from "../core/ids.ts";
+import { createId } from "../core/ids.ts";
 import { hashListing, type Page, toPage } from "../core/page.ts";
 import type { VerifierRow } from "../db/tables/principals.ts";
 import { recordOperatorEntry } from "../journal/operator-log.ts";
@@ -15,11 +15,11 @@ export async function registerVerifier(call: OperatorCall, input: VerifierInput)
   const now = deps.clock.now();
   await call.read({});
   const { name, jwks, status = "enabled" } = input;
-  const row: VerifierRow = { verifierId: newId("ver", now), name, jwks, status, createdAt: now, updatedAt: now };
+  const row: VerifierRow = { verifierId: createId("ver", now), name, jwks, status, createdAt: now, updatedAt: now };
   const view = toView(row);
   const entry = recordOperatorEntry(db, actor, now, {
     action: "verifier.registered",
-    subject: subjectOf(row),
+    subject: toVerifierSubject(row),
     detail: { name, jwks, status },
   });
   await call.commit([insertVerifier(db, row), entry], view);
@@ -53,7 +53,7 @@ export async function patchVerifier(
   const view = toView(after);
   const entry = recordOperatorEntry(db, actor, now, {
     action: "verifier.updated",
-    subject: subjectOf(before),
+    subject: toVerifierSubject(before),
     detail: Object.fromEntries(changed.map((member) => [member, { from: before[member], to: after[member] }])),
   });
   await call.commit([...updateVerifier(db, before, after), entry], view);
@@ -70,7 +70,7 @@ function requireVerifier(verifier: VerifierRow | null): VerifierRow {
   return verifier;
 }
 
-const subjectOf = ({ verifierId }: VerifierRow) => ({ type: "verifier", id: verifierId });
+const toVerifierSubject = ({ verifierId }: VerifierRow) => ({ type: "verifier", id: verifierId });
 
 const toView = (row: VerifierRow): VerifierView => ({
   verifier_id: row.verifierId,

@@ -5,7 +5,7 @@ import { systemClock } from "../core/clock.ts";
 import { MINUTE_MS } from "../core/limits.ts";
 import { WebhookObject } from "../objects/webhook-object.ts";
 import { deliverDue } from "./deliver.ts";
-import { CLAIMS_PER_INVOCATION, restMs } from "./schedule.ts";
+import { CLAIMS_PER_INVOCATION, computeRestMs } from "./schedule.ts";
 
 const ID = "webhookId";
 /** How long one invocation works. An alarm may run for fifteen minutes. */
@@ -48,7 +48,7 @@ export class WebhookCourier extends WebhookObject<Env> {
     const goesOn = ({ taken, tried }: { readonly taken: number; readonly tried: number }): boolean => {
       claims += 1;
       this.failuresInARow = taken > 0 ? 0 : this.failuresInARow + tried;
-      this.restsUntil = this.clock.now() + restMs(this.failuresInARow);
+      this.restsUntil = this.clock.now() + computeRestMs(this.failuresInARow);
       const now = this.clock.now();
       return this.restsUntil <= now && claims < CLAIMS_PER_INVOCATION && now < until;
     };

@@ -1,9 +1,9 @@
 // Creates an endpoint (EVT-22). The response shows its secret; the database holds it sealed.
 import { type ManagementCall, type Precheck, precheck } from "../call.ts";
-import { type FieldError, fieldError, validationError } from "../core/errors.ts";
-import { newId } from "../core/ids.ts";
+import { type FieldError, toFieldError, toValidationError } from "../core/errors.ts";
+import { createId } from "../core/ids.ts";
 import { WEBHOOKS_MAX } from "../core/limits.ts";
-import { hostIsAsWritten } from "../core/text.ts";
+import { isHostAsWritten } from "../core/text.ts";
 import { dropAbsentReads } from "../db/batch.ts";
 import { recordActivity } from "../journal/activity.ts";
 import { findAddressee } from "../journal/notice-store.ts";
@@ -21,8 +21,10 @@ export function findAddressFaults({ deps }: ManagementCall, url: string | undefi
   if (url === undefined) return [];
   const own = new URL(deps.config.issuer).hostname;
   const fault = judgeAddress(url, { local: isLocal(deps.env), own });
-  if (fault !== null) return [fieldError("url", "invalid_value", fault)];
-  return hostIsAsWritten(url) ? [] : [fieldError("url", "invalid_format", "Must name its host in its canonical form.")];
+  if (fault !== null) return [toFieldError("url", "invalid_value", fault)];
+  return isHostAsWritten(url)
+    ? []
+    : [toFieldError("url", "invalid_format", "Must name its host in its canonical form.")];
 }
 
 /** Reports these faults together with those of the other fields. */
@@ -35,7 +37,7 @@ export const precheckNewWebhook = (call: ManagementCall, { url }: Partial<Webhoo
 function findLimitFaults(count: number): FieldError[] {
   if (count < WEBHOOKS_MAX) return [];
   const message = `An account can have at most ${WEBHOOKS_MAX} endpoints in an environment.`;
-  return [fieldError("url", "invalid_value", message)];
+  return [toFieldError("url", "invalid_value", message)];
 }
 
 export const dedupeEventTypes = (names: readonly string[]): string[] => [...new Set(names)];
@@ -53,8 +55,8 @@ export async function createWebhook(call: ManagementCall, input: WebhookInput): 
     ...dropAbsentReads({ count: call.contended ? countEndpoints(db, tenant) : null }),
   });
   const faults = [...findAddressFaults(call, input.url), ...findLimitFaults(count)];
-  if (faults.length > 0) throw validationError(faults);
-  const webhookId = newId("whe", now);
+  if (faults.length > 0) throw toValidationError(faults);
+  const webhookId = createId("whe", now);
   const secret = drawWebhookSecret();
   const row = {
     webhookId,

@@ -22,7 +22,7 @@ import {
 } from "./queue-store.ts";
 import { deleteReplay } from "./replay-store.ts";
 import { judgeReceiver } from "./resolve.ts";
-import { CLAIM_SIZE, CLAIM_SIZE_WHILE_FAILING, nextAttemptAt, SENT_AT_ONCE } from "./schedule.ts";
+import { CLAIM_SIZE, CLAIM_SIZE_WHILE_FAILING, computeNextAttempt, SENT_AT_ONCE } from "./schedule.ts";
 import { openSecrets } from "./secrets.ts";
 import { findById, recordFailingSince } from "./store.ts";
 
@@ -204,7 +204,7 @@ function cacheJudgement(env: Deps["env"], url: string): () => ReturnType<typeof 
 
 function toOutcome(claimed: QueuedRow, attempt: Attempt, now: number, random: number): Outcome {
   if (isAccepted(attempt)) return { claimed, attempt, status: "delivered", nextAt: null };
-  const nextAt = nextAttemptAt(claimed.tries + 1, now, random);
+  const nextAt = computeNextAttempt(claimed.tries + 1, now, random);
   return { claimed, attempt, status: nextAt === null ? "failed" : "pending", nextAt };
 }
 

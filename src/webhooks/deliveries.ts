@@ -1,7 +1,7 @@
 // Lists an endpoint's deliveries, newest first, and sends one again (EVT-29).
 import { type ManagementCall, type Precheck, precheck, readPage } from "../call.ts";
 import { ServiceError } from "../core/errors.ts";
-import { instantOfId } from "../core/ids.ts";
+import { decodeIdInstant } from "../core/ids.ts";
 import { DAY_MS, DELIVERY_RETENTION_DAYS, MINUTE_MS, SECOND_MS } from "../core/limits.ts";
 import { hashListing, type Page, toPage } from "../core/page.ts";
 import type { Statement } from "../db/batch.ts";
@@ -9,14 +9,14 @@ import type { FoundRows } from "../db/pages.ts";
 import type { QueuedRow } from "../db/tables/webhooks.ts";
 import { findTried, type ListedDelivery, listTried, markPending, type TriedDelivery } from "./log-store.ts";
 import { wakeEndpoint } from "./nudge.ts";
-import { bringForward, findPlace, findUntried, listUntried, requeueEnded } from "./queue-store.ts";
+import { bringForward, findQueuePlace, findUntried, listUntried, requeueEnded } from "./queue-store.ts";
 import { precheckWebhook, readOwnEndpoint, readRealTime, requireEnabled, requireEndpoint } from "./read.ts";
 import type { DeliveryView } from "./responses.ts";
 import type { DeliveryQuery } from "./schema.ts";
 import { toDeliveryView } from "./views.ts";
 
 /** Deliveries from before this instant are no longer shown. */
-export const oldestShownAt = (now: number): number => now - DELIVERY_RETENTION_DAYS * DAY_MS;
+export const computeOldestShown = (now: number): number => now - DELIVERY_RETENTION_DAYS * DAY_MS;
 
 export async function getDeliveries(
   call: ManagementCall,
@@ -37,14 +37,14 @@ export async function getDeliveries(
     untried: listUntried(db, webhookId, filter, { ...page, by: now + MINUTE_MS }),
   });
   const own = requireEndpoint(endpoint);
-  if (page.after !== null && (instantOfId("dlv", page.after) ?? 0) < oldestShownAt(now))
+  if (page.after !== null && (decodeIdInstant("dlv", page.after) ?? 0) < computeOldestShown(now))
     throw new ServiceError("cursor_expired");
   const { rows, end } = mergeListed(
     tried,
     status === undefined || status === "pending" ? untried : NO_DELIVERIES,
     page.limit,
   );
-  const shown = rows.filter(({ deliveryId }) => (instantOfId("dlv", deliveryId) ?? 0) >= oldestShownAt(now));
+  const shown = rows.filter(({ deliveryId }) => (decodeIdInstant("dlv", deliveryId) ?? 0) >= computeOldestShown(now));
   return toPage(
     shown,
     asked,
@@ -86,7 +86,7 @@ const readOwnDelivery = (call: ManagementCall, webhookId: string, deliveryId: st
 });
 
 function requireDelivery({ tried, untried }: Delivery, deliveryId: string, now: number): void {
-  const isKept = (instantOfId("dlv", deliveryId) ?? 0) >= oldestShownAt(now);
+  const isKept = (decodeIdInstant("dlv", deliveryId) ?? 0) >= computeOldestShown(now);
   if (!isKept || (tried === null && untried === null)) throw new ServiceError("not_found");
 }
 
@@ -105,7 +105,7 @@ export async function redeliver(call: ManagementCall, webhookId: string, deliver
   const now = readRealTime(call);
   const { endpoint, place, ...delivery } = await call.read({
     ...readOwnDelivery(call, webhookId, deliveryId),
-    place: findPlace(call.db, webhookId, deliveryId),
+    place: findQueuePlace(call.db, webhookId, deliveryId),
   });
   const own = requireEndpoint(endpoint);
   requireDelivery(delivery, deliveryId, now);

@@ -6,9 +6,9 @@ import { agents } from "../db/tables/agents.ts";
 import { type EventRow, events } from "../db/tables/journal.ts";
 import { paymentIntents } from "../db/tables/money.ts";
 import { type EndpointRow, webhookEndpoints as endpoints } from "../db/tables/webhooks.ts";
-import { markOf } from "../journal/outbox-store.ts";
+import { selectMark } from "../journal/outbox-store.ts";
 
-const MARK = markOf("webhooks");
+const MARK = selectMark("webhooks");
 
 export const findUnfanned = (db: Database, limit: number) => ({
   mark: read(db.select({ seq: sql<number>`${MARK}`.as("seq") }).from(sql`(select 1)`), ([row]) => row?.seq ?? 0),

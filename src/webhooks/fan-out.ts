@@ -1,7 +1,7 @@
 // Makes deliveries from new events (EVT-24): one for each endpoint that selects the event, committed with the outbox's mark, so that each is made
 // once. The minute's job finds events whose notification was lost.
 import type { Deps } from "../context.ts";
-import { newId } from "../core/ids.ts";
+import { createId } from "../core/ids.ts";
 import { retryConflicts } from "../core/retry.ts";
 import { commit, type Database, readBatch } from "../db/batch.ts";
 import type { EventRow } from "../db/tables/journal.ts";
@@ -26,14 +26,14 @@ export async function fanOutEvents(deps: Deps, slices = Number.POSITIVE_INFINITY
 type NewEvents = { readonly mark: number; readonly fresh: readonly EventRow[] };
 
 /** The next new events, and the mark that they follow. */
-export const findSlice = ({ db }: Deps): Promise<NewEvents> => readBatch(db, findUnfanned(db, EVENTS_PER_COMMIT));
+export const findFanOutSlice = ({ db }: Deps): Promise<NewEvents> => readBatch(db, findUnfanned(db, EVENTS_PER_COMMIT));
 
 /** `found`: the slice as it was read. It is read again if another run was faster. Returns false if no events are left. */
 export async function fanOutSlice(deps: Deps, found?: NewEvents): Promise<boolean> {
   const { db } = deps;
   let known = found;
   const made = await retryConflicts(async () => {
-    const { mark, fresh } = known ?? (await findSlice(deps));
+    const { mark, fresh } = known ?? (await findFanOutSlice(deps));
     known = undefined;
     const last = fresh.at(-1);
     if (last === undefined) return null;
@@ -105,10 +105,10 @@ const receivesEvent = (endpoint: EndpointRow, event: EventRow): boolean =>
 
 function countEvent(event: EventRow, deliveries: number): Counted {
   const { platformId, environment } = event;
-  return { platformId, environment, events: 1, deliveries, bytes: bodyBytesOf(event) * (1 + deliveries) };
+  return { platformId, environment, events: 1, deliveries, bytes: countBodyBytes(event) * (1 + deliveries) };
 }
 
-export const bodyBytesOf = (event: ViewedEvent): number => new TextEncoder().encode(toBody(event)).length;
+export const countBodyBytes = (event: ViewedEvent): number => new TextEncoder().encode(toBody(event)).length;
 
 export const selectsType = ({ eventTypes }: Pick<EndpointRow, "eventTypes">, type: string): boolean =>
   eventTypes.includes("*") || eventTypes.includes(type);
@@ -121,7 +121,7 @@ export const toNewDelivery = (
 ): NewDelivery => ({
   webhookId,
   nextAt: now,
-  deliveryId: newId("dlv", now),
+  deliveryId: createId("dlv", now),
   eventSeq: event.seq ?? null,
   eventId: event.id,
   eventType: event.type,

@@ -2,7 +2,14 @@
 import { and, eq, getTableColumns, isNull, type SQL, sql } from "drizzle-orm";
 import { ATTEMPTS_KEPT } from "../core/limits.ts";
 import { type Database, mustChange, type Read, read, readOne, type Statement } from "../db/batch.ts";
-import { bareColumns, type FoundRows, fitsOrEndsScan, IS_SCAN_END, selectScan, toFoundRows } from "../db/pages.ts";
+import {
+  type FoundRows,
+  fitsOrEndsScan,
+  IS_SCAN_END,
+  selectBareColumns,
+  selectScan,
+  toFoundRows,
+} from "../db/pages.ts";
 import { splitIntoParts } from "../db/parts.ts";
 import {
   type Attempt,
@@ -76,7 +83,7 @@ const LOG_FIELDS = {
   attempts: deliveries.attempts,
   answers: deliveries.answers,
 };
-const loggedColumns = bareColumns(deliveries);
+const loggedColumns = selectBareColumns(deliveries);
 const listedColumns = Object.fromEntries(
   Object.keys(LOG_FIELDS).map((key) => [key, loggedColumns[key as keyof typeof LOG_FIELDS]]),
 ) as { [K in keyof typeof LOG_FIELDS]: (typeof loggedColumns)[K] };

@@ -1,13 +1,13 @@
 // Changes an endpoint (EVT-22): its address, event selection, description and status. Each change is its own entry in the activity log.
 import { type ManagementCall, type Precheck, precheck } from "../call.ts";
-import { ServiceError, validationError } from "../core/errors.ts";
+import { ServiceError, toValidationError } from "../core/errors.ts";
 import type { ActivityAction } from "../core/vocabulary.ts";
 import { dropAbsentReads } from "../db/batch.ts";
 import type { EndpointRow } from "../db/tables/webhooks.ts";
 import { type Changes, recordActivity } from "../journal/activity.ts";
 import { findAddressee } from "../journal/notice-store.ts";
 import { type Notice, recordNoticeTo } from "../journal/notices.ts";
-import { canonicalJson } from "../protocol/canonical-json.ts";
+import { toCanonicalJson } from "../protocol/canonical-json.ts";
 import { dedupeEventTypes, findAddressFaults } from "./create.ts";
 import { toDisabledNotice } from "./disable.ts";
 import { wakeEndpoint } from "./nudge.ts";
@@ -18,7 +18,11 @@ import { updateEndpoint } from "./store.ts";
 import { toWebhookView } from "./views.ts";
 
 /** Answers 404 for an unknown endpoint before any fault of the request. The address is judged with the other fields. */
-export const precheckPatch = (call: ManagementCall, webhookId: string, { url }: Partial<WebhookPatch>): Precheck =>
+export const precheckWebhookPatch = (
+  call: ManagementCall,
+  webhookId: string,
+  { url }: Partial<WebhookPatch>,
+): Precheck =>
   precheck(readOwnEndpoint(call, webhookId), ({ endpoint }) => {
     requireEndpoint(endpoint);
     return findAddressFaults(call, url);
@@ -33,7 +37,7 @@ export async function patchWebhook(call: ManagementCall, webhookId: string, patc
   });
   const before = requireEndpoint(endpoint);
   const faults = findAddressFaults(call, patch.url);
-  if (faults.length > 0) throw validationError(faults);
+  if (faults.length > 0) throw toValidationError(faults);
   const changed = toChangedColumns(before, patch, now);
   const after = { ...before, ...changed };
   const entries = toEntries(before, after);
@@ -90,7 +94,7 @@ type Entry = { readonly action: ActivityAction; readonly changes: Changes };
 
 function toEntries(before: EndpointRow, after: EndpointRow): Entry[] {
   const entry = (action: ActivityAction, name: string, from: unknown, to: unknown): Entry[] =>
-    canonicalJson(from) === canonicalJson(to) ? [] : [{ action, changes: { [name]: { from, to } } }];
+    toCanonicalJson(from) === toCanonicalJson(to) ? [] : [{ action, changes: { [name]: { from, to } } }];
   return [
     ...entry("webhook.url_changed", "url", before.url, after.url),
     ...entry("webhook.events_changed", "event_types", before.eventTypes, after.eventTypes),

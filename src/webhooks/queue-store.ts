@@ -1,7 +1,7 @@
 // Store of the queue of deliveries that wait for their next attempt. A delivery that succeeds at once writes four rows: its place, its lease, its
 // removal, and its row in the log (docs/performance.md).
 import { and, eq, getTableColumns, sql } from "drizzle-orm";
-import { firstId, instantOfId } from "../core/ids.ts";
+import { computeFirstId, decodeIdInstant } from "../core/ids.ts";
 import { type Database, mustChange, type Read, read, readAll, readOne, type Statement } from "../db/batch.ts";
 import { type FoundRows, fitsOrEndsScan, IS_SCAN_END, selectScan, toFoundRows } from "../db/pages.ts";
 import { splitIntoParts } from "../db/parts.ts";
@@ -174,7 +174,7 @@ export function listUntried(
   filter: DeliveryFilter,
   { limit, after, by }: DeliveryPage & { readonly by: number },
 ): Read<FoundRows<ListedDelivery>> {
-  const place = after === null ? sql`(${by}, '~')` : sql`(${instantOfId("dlv", after) ?? 0}, ${after})`;
+  const place = after === null ? sql`(${by}, '~')` : sql`(${decodeIdInstant("dlv", after) ?? 0}, ${after})`;
   const from = [sql`webhook_queue where webhook_id = ${webhookId} and (next_at, delivery_id) < ${place}`];
   const source = selectScan({ columns: UNTRIED_FIELDS, from, order: sql`next_at desc, delivery_id desc` });
   return read(
@@ -195,7 +195,7 @@ export function listUntried(
       .limit(limit + 1),
     (rows: Untried[]) => {
       const { rows: shown, end } = toFoundRows(rows);
-      return { rows: shown, end: end && { ...end, deliveryId: nextListPlace(end, after) } };
+      return { rows: shown, end: end && { ...end, deliveryId: computeNextListPlace(end, after) } };
     },
   );
 }
@@ -203,15 +203,15 @@ export function listUntried(
 type Untried = ListedDelivery & { readonly beyond: number; readonly logged: number; readonly nextAt: number };
 
 /** Where the list continues after the row that ended a scan. The id of a tried delivery has another instant than its place. */
-function nextListPlace({ deliveryId, logged, nextAt }: Untried, after: string | null): string {
+function computeNextListPlace({ deliveryId, logged, nextAt }: Untried, after: string | null): string {
   if (logged === 0) return deliveryId;
-  const place = firstId("dlv", nextAt + 1);
+  const place = computeFirstId("dlv", nextAt + 1);
   // The next page must not start where this one did.
-  return after !== null && place >= after ? firstId("dlv", nextAt) : place;
+  return after !== null && place >= after ? computeFirstId("dlv", nextAt) : place;
 }
 
 /** The place of a delivery that was tried and waits again. */
-export const findPlace = (db: Database, webhookId: string, deliveryId: string): Read<QueuedRow | null> =>
+export const findQueuePlace = (db: Database, webhookId: string, deliveryId: string): Read<QueuedRow | null> =>
   readOne(
     db
       .select()
@@ -227,7 +227,7 @@ export const findUntried = (db: Database, webhookId: string, deliveryId: string)
     db
       .select()
       .from(queue)
-      .where(isAtPlace({ webhookId, deliveryId, nextAt: instantOfId("dlv", deliveryId) ?? -1 })),
+      .where(isAtPlace({ webhookId, deliveryId, nextAt: decodeIdInstant("dlv", deliveryId) ?? -1 })),
   );
 
 // ---- Sweeping ------------------------------------------------------------------------------------------------------------

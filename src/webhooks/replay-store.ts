@@ -2,7 +2,7 @@
 import { and, eq, gt, sql } from "drizzle-orm";
 import type { Due } from "../core/due.ts";
 import { type Database, mustChange, type Read, read, readAll, readOne, type Statement } from "../db/batch.ts";
-import { bareColumns } from "../db/pages.ts";
+import { selectBareColumns } from "../db/pages.ts";
 import { platforms } from "../db/tables/accounts.ts";
 import { type EventRow, events } from "../db/tables/journal.ts";
 import { type EndpointRow, type ReplayRow, webhookReplays as replays } from "../db/tables/webhooks.ts";
@@ -53,7 +53,7 @@ export const findReplayed = (
   limit: number,
 ): Read<EventRow[]> =>
   readAll(
-    db.select(bareColumns(events)).from(
+    db.select(selectBareColumns(events)).from(
       sql`events indexed by events_by_tenant where listed = 1 and platform_id = ${platformId} and environment = ${environment}
           and seq > ${afterSeq} and seq <= ${toSeq} order by seq limit ${limit}`,
     ),

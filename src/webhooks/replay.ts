@@ -4,17 +4,17 @@ import { type ManagementCall, type Precheck, precheck } from "../call.ts";
 import type { Deps } from "../context.ts";
 import { toIso } from "../core/clock.ts";
 import { addDailyRequests } from "../core/daily.ts";
-import { type FieldError, fieldError, ServiceError, validationError } from "../core/errors.ts";
+import { type FieldError, ServiceError, toFieldError, toValidationError } from "../core/errors.ts";
 import { REPLAYS_A_DAY } from "../core/limits.ts";
 import { findVolumeMark } from "../core/volume.ts";
 import { commit, dropAbsentReads, readBatch } from "../db/batch.ts";
 import type { EachJob, Recorded } from "../jobs/job.ts";
 import { listNewEvents } from "../jobs/tend-events.ts";
 import { findEventNumber, findEventNumberAt } from "../journal/event-log-store.ts";
-import { mayBeOlder, oldestListedAt } from "../journal/event-views.ts";
+import { computeOldestListed, mayBeOlder } from "../journal/event-views.ts";
 import { countVolumes } from "../journal/volume.ts";
 import { findVolumes } from "../journal/volume-store.ts";
-import { bodyBytesOf, orderDeliveryIds, selectsType, toNewDelivery } from "./fan-out.ts";
+import { countBodyBytes, orderDeliveryIds, selectsType, toNewDelivery } from "./fan-out.ts";
 import { notifyDue } from "./nudge.ts";
 import { queueDeliveries } from "./queue-store.ts";
 import { readOwnEndpoint, readRealTime, requireEnabled, requireEndpoint } from "./read.ts";
@@ -45,13 +45,13 @@ const findStart = ({ db, tenant }: ManagementCall, since: Since, first: number) 
 
 /** The fault of `since`; `after` is the number that was found for it. */
 function findSinceFault(call: ManagementCall, since: Since, after: number | null): FieldError | null {
-  if ("at" in since && since.at > call.now) return fieldError("since", "invalid_value", "Must not be in the future.");
-  return after === null && !isExpired(call, since) ? fieldError("since", "not_found") : null;
+  if ("at" in since && since.at > call.now) return toFieldError("since", "invalid_value", "Must not be in the future.");
+  return after === null && !isExpired(call, since) ? toFieldError("since", "not_found") : null;
 }
 
 /** True for an event that is no longer shown. An instant that old begins with the first event that is shown. */
 function isExpired(call: ManagementCall, since: Since): boolean {
-  return "id" in since && mayBeOlder(since.id, oldestListedAt(readRealTime(call)), call.now - readRealTime(call));
+  return "id" in since && mayBeOlder(since.id, computeOldestListed(readRealTime(call)), call.now - readRealTime(call));
 }
 
 /** Answers 404 for an unknown endpoint before any fault of the request. `since` is judged with the other fields. */
@@ -60,7 +60,7 @@ export const precheckReplay = (call: ManagementCall, webhookId: string, { since 
     {
       ...readOwnEndpoint(call, webhookId),
       ...dropAbsentReads({
-        after: since === undefined ? null : findStart(call, since, oldestListedAt(readRealTime(call))),
+        after: since === undefined ? null : findStart(call, since, computeOldestListed(readRealTime(call))),
       }),
     },
     ({ endpoint, after = null }) => {
@@ -79,12 +79,12 @@ export async function replayEvents(
   const now = readRealTime(call);
   const { endpoint, after, last } = await call.read({
     ...readOwnEndpoint(call, webhookId),
-    after: findStart(call, since, oldestListedAt(now)),
+    after: findStart(call, since, computeOldestListed(now)),
     last: findLastNumber(db),
   });
   const own = requireEndpoint(endpoint);
   const fault = findSinceFault(call, since, after);
-  if (fault !== null) throw validationError([fault]);
+  if (fault !== null) throw toValidationError([fault]);
   if (after === null) throw new ServiceError("cursor_expired");
   requireEnabled(own);
   const asked = addDailyRequests(own.replays, 1, now, REPLAY_LIMIT);
@@ -151,7 +151,7 @@ async function replaySlice(deps: Deps, webhookId: string): Promise<boolean> {
   const selected = events.filter(({ type }) => type !== "webhook.test" && selectsType(endpoint, type));
   const now = clock.now();
   const deliveries = orderDeliveryIds(selected.map((event) => toNewDelivery(endpoint, event, now)));
-  const bytes = selected.reduce((sum, event) => sum + bodyBytesOf(event), 0);
+  const bytes = selected.reduce((sum, event) => sum + countBodyBytes(event), 0);
   const counted = { platformId, environment, events: 0, deliveries: deliveries.length, bytes };
   await commit(db, [
     ...(ended ? endReplay(db, replay) : moveReplay(db, replay, last.seq)),

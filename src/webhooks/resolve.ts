@@ -12,7 +12,7 @@ const AAAA = 28;
 /** Null if the address is accepted. @throws Error if the resolver does not answer */
 export async function judgeReceiver(env: Env, url: string): Promise<AttemptError | null> {
   const local = isLocal(env);
-  if (judgeAddress(url, { local, own: ownHost(env) }) !== null) return "address_refused";
+  if (judgeAddress(url, { local, own: parseOwnHost(env) }) !== null) return "address_refused";
   const { hostname, protocol } = new URL(url);
   // An address on this machine needs no resolver.
   if (local && (protocol === "http:" || hostname === "localhost" || !/[a-z]/.test(hostname))) return null;
@@ -25,7 +25,7 @@ export async function judgeReceiver(env: Env, url: string): Promise<AttemptError
 export const isLocal = ({ WEBHOOK_LOOPBACK }: Pick<Env, "WEBHOOK_LOOPBACK">): boolean => WEBHOOK_LOOPBACK === "on";
 
 /** Empty if no address is configured: then the service knows no host of its own. */
-export const ownHost = ({ ISSUER }: Pick<Env, "ISSUER">): string =>
+export const parseOwnHost = ({ ISSUER }: Pick<Env, "ISSUER">): string =>
   URL.canParse(ISSUER) ? new URL(ISSUER).hostname : "";
 
 /** Addresses of both families; empty if the name has none. */

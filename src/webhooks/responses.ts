@@ -1,6 +1,6 @@
 // Responses about webhook endpoints and their deliveries.
 import * as z from "zod";
-import { listOf } from "../http/response-parts.ts";
+import { buildListSchema } from "../http/response-parts.ts";
 import { instant } from "../http/schemas.ts";
 import { eventType } from "../journal/event-schema.ts";
 import { ATTEMPT_ERRORS } from "./post.ts";
@@ -9,7 +9,7 @@ import { deliveryStatus, WEBHOOK_FIELDS } from "./schema.ts";
 export const webhookView = z.object(WEBHOOK_FIELDS).register(z.globalRegistry, { id: "Webhook" });
 export type WebhookView = z.infer<typeof webhookView>;
 
-export const webhookList = listOf(webhookView).register(z.globalRegistry, { id: "WebhookList" });
+export const webhookList = buildListSchema(webhookView).register(z.globalRegistry, { id: "WebhookList" });
 
 // ---- Deliveries ----------------------------------------------------------------------------------------------------------
 
@@ -37,7 +37,7 @@ export const deliveryView = z
   .register(z.globalRegistry, { id: "Delivery" });
 export type DeliveryView = z.infer<typeof deliveryView>;
 
-export const deliveryList = listOf(deliveryView).register(z.globalRegistry, { id: "DeliveryList" });
+export const deliveryList = buildListSchema(deliveryView).register(z.globalRegistry, { id: "DeliveryList" });
 
 export const replayView = z
   .object({ webhook_id: z.string(), since: z.string(), asked_at: instant })

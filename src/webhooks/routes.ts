@@ -1,10 +1,10 @@
 // Routes of webhook endpoints and their deliveries (EVT-22 to EVT-31).
-import { route } from "../http/route.ts";
+import { defineRoute } from "../http/route.ts";
 import { pickValidFields } from "../http/schemas.ts";
 import { createWebhook, precheckNewWebhook } from "./create.ts";
 import { deleteWebhook } from "./delete.ts";
 import { getDeliveries, precheckDelivery, redeliver } from "./deliveries.ts";
-import { patchWebhook, precheckPatch } from "./patch.ts";
+import { patchWebhook, precheckWebhookPatch } from "./patch.ts";
 import { getWebhook, getWebhooks, precheckWebhook } from "./read.ts";
 import { precheckReplay, replayEvents } from "./replay.ts";
 import { rotateSecret } from "./rotate.ts";
@@ -22,7 +22,7 @@ import {
 import { sendTestEvent } from "./test-event.ts";
 
 export const webhookRoutes = [
-  route({
+  defineRoute({
     method: "post",
     path: "/v1/webhooks",
     operationId: "createWebhook",
@@ -34,7 +34,7 @@ export const webhookRoutes = [
     idempotency: "secret",
     handle: (call, { body }) => createWebhook(call, body),
   }),
-  route({
+  defineRoute({
     method: "get",
     path: "/v1/webhooks",
     operationId: "listWebhooks",
@@ -44,7 +44,7 @@ export const webhookRoutes = [
     errors: [],
     handle: (call, { query }) => getWebhooks(call, query),
   }),
-  route({
+  defineRoute({
     method: "get",
     path: "/v1/webhooks/{webhook_id}",
     operationId: "getWebhook",
@@ -55,7 +55,7 @@ export const webhookRoutes = [
     handle: (call, { params }) => getWebhook(call, params.webhook_id),
     precheck: (call, { params }) => precheckWebhook(call, params.webhook_id),
   }),
-  route({
+  defineRoute({
     method: "patch",
     path: "/v1/webhooks/{webhook_id}",
     operationId: "patchWebhook",
@@ -67,9 +67,10 @@ export const webhookRoutes = [
     errors: ["not_found", "no_changes_requested"],
     fieldErrors: ["invalid_field"],
     handle: (call, { params, body }) => patchWebhook(call, params.webhook_id, body),
-    precheck: (call, { params, body }) => precheckPatch(call, params.webhook_id, pickValidFields(webhookPatch, body)),
+    precheck: (call, { params, body }) =>
+      precheckWebhookPatch(call, params.webhook_id, pickValidFields(webhookPatch, body)),
   }),
-  route({
+  defineRoute({
     method: "delete",
     path: "/v1/webhooks/{webhook_id}",
     operationId: "deleteWebhook",
@@ -80,7 +81,7 @@ export const webhookRoutes = [
     handle: (call, { params }) => deleteWebhook(call, params.webhook_id),
     precheck: (call, { params }) => precheckWebhook(call, params.webhook_id),
   }),
-  route({
+  defineRoute({
     method: "post",
     path: "/v1/webhooks/{webhook_id}/rotate-secret",
     operationId: "rotateWebhookSecret",
@@ -94,7 +95,7 @@ export const webhookRoutes = [
     handle: (call, { params, body }) => rotateSecret(call, params.webhook_id, body),
     precheck: (call, { params }) => precheckWebhook(call, params.webhook_id),
   }),
-  route({
+  defineRoute({
     method: "post",
     path: "/v1/webhooks/{webhook_id}/test",
     operationId: "testWebhook",
@@ -106,7 +107,7 @@ export const webhookRoutes = [
     handle: (call, { params }) => sendTestEvent(call, params.webhook_id),
     precheck: (call, { params }) => precheckWebhook(call, params.webhook_id),
   }),
-  route({
+  defineRoute({
     method: "get",
     path: "/v1/webhooks/{webhook_id}/deliveries",
     operationId: "listDeliveries",
@@ -118,7 +119,7 @@ export const webhookRoutes = [
     handle: (call, { params, query }) => getDeliveries(call, params.webhook_id, query),
     precheck: (call, { params }) => precheckWebhook(call, params.webhook_id),
   }),
-  route({
+  defineRoute({
     method: "post",
     path: "/v1/webhooks/{webhook_id}/deliveries/{delivery_id}/redeliver",
     operationId: "redeliver",
@@ -130,7 +131,7 @@ export const webhookRoutes = [
     handle: (call, { params }) => redeliver(call, params.webhook_id, params.delivery_id),
     precheck: (call, { params }) => precheckDelivery(call, params.webhook_id, params.delivery_id),
   }),
-  route({
+  defineRoute({
     method: "post",
     path: "/v1/webhooks/{webhook_id}/replay",
     operationId: "replayEvents",

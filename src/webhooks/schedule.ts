@@ -16,7 +16,7 @@ export const RETRY_WAITS_MS = [
 const JITTER = 0.1;
 
 /** When the next attempt is due after `failed` failures; null after the last one. `random`: 0 to 1. */
-export function nextAttemptAt(failed: number, now: number, random: number): number | null {
+export function computeNextAttempt(failed: number, now: number, random: number): number | null {
   const wait = RETRY_WAITS_MS[failed - 1];
   return wait === undefined ? null : now + Math.round(wait * (1 + JITTER * random));
 }
@@ -38,5 +38,5 @@ const REST_MIN_MS = 5 * SECOND_MS;
 const REST_MAX_MS = 5 * MINUTE_MS;
 
 /** The rest doubles with every second failure. */
-export const restMs = (inARow: number): number =>
+export const computeRestMs = (inARow: number): number =>
   inARow < RESTS_AFTER ? 0 : Math.min(REST_MAX_MS, REST_MIN_MS * 2 ** Math.floor((inARow - RESTS_AFTER) / 2));

@@ -1,6 +1,6 @@
 // Wire schemas of webhook endpoints and their deliveries (EVT-22, EVT-29).
 import * as z from "zod";
-import { instantOfId } from "../core/ids.ts";
+import { decodeIdInstant } from "../core/ids.ts";
 import {
   ROTATION_GRACE_HOURS_MAX,
   WEBHOOK_DESCRIPTION_MAX_CHARS,
@@ -8,13 +8,13 @@ import {
 } from "../core/limits.ts";
 import { DELIVERY_STATUSES, DISABLED_CAUSES, WEBHOOK_STATUSES } from "../core/vocabulary.ts";
 import {
+  buildFixedFieldRule,
+  buildStartSchema,
+  buildTextSchema,
   environment,
-  fixedFieldRules,
   instant,
   pageQuery,
-  placeOrInstant,
   registeredUrl,
-  text,
 } from "../http/schemas.ts";
 import { eventType } from "../journal/event-schema.ts";
 import { EVENT_TYPES } from "../journal/events.ts";
@@ -26,7 +26,7 @@ const eventSelection = z
   .max(EVENT_TYPES.length)
   .register(z.globalRegistry, { id: "EventSelection" });
 
-const description = text(WEBHOOK_DESCRIPTION_MAX_CHARS)
+const description = buildTextSchema(WEBHOOK_DESCRIPTION_MAX_CHARS)
   .nullable()
   .register(z.globalRegistry, { id: "WebhookDescription" });
 
@@ -50,7 +50,10 @@ export const webhookPatch = z
 export type WebhookPatch = z.infer<typeof webhookPatch>;
 
 /** Rejects fields that are fixed at creation, and fields that only the service sets. */
-export const webhookPatchRules = fixedFieldRules(() => newWebhookView, { ...PATCHABLE_FIELDS, status: webhookStatus });
+export const webhookPatchRules = buildFixedFieldRule(() => newWebhookView, {
+  ...PATCHABLE_FIELDS,
+  status: webhookStatus,
+});
 
 export const WEBHOOK_FIELDS = {
   webhook_id: z.string(),
@@ -93,7 +96,7 @@ export const deliveryParams = z.object({ webhook_id: z.string(), delivery_id: z.
 
 export const replayInput = z
   .strictObject({
-    since: placeOrInstant("the id of an event", (id) => (instantOfId("evt", id) === null ? null : { id })),
+    since: buildStartSchema("the id of an event", (id) => (decodeIdInstant("evt", id) === null ? null : { id })),
   })
   .register(z.globalRegistry, { id: "ReplayInput" });
 export type ReplayInput = z.infer<typeof replayInput>;

@@ -34,12 +34,12 @@ export const listEndpoints = (
       .limit(limit + 1),
   );
 
-const countExpression = (tenant: Tenant): SQL<number> =>
+const selectEndpointCount = (tenant: Tenant): SQL<number> =>
   sql<number>`(select count(*) from ${endpoints} where ${isOfTenant(endpoints, tenant)})`;
 
 /** Never more than WEBHOOKS_MAX, which the insert enforces. */
 export const countEndpoints = (db: Database, tenant: Tenant): Read<number> =>
-  read(db.select({ count: countExpression(tenant).as("count") }).from(sql`(select 1)`), ([row]) => row?.count ?? 0);
+  read(db.select({ count: selectEndpointCount(tenant).as("count") }).from(sql`(select 1)`), ([row]) => row?.count ?? 0);
 
 /** Fails (Conflict) if the account has WEBHOOKS_MAX endpoints already. The new endpoint gets the events that are written from now on. */
 export const insertEndpoint = (db: Database, row: Omit<EndpointRow, "eventsAfter" | "replays">): Statement[] =>
@@ -49,7 +49,7 @@ export const insertEndpoint = (db: Database, row: Omit<EndpointRow, "eventsAfter
       sql`select ${row.webhookId}, ${row.platformId}, ${row.environment}, ${row.url}, ${JSON.stringify(row.eventTypes)}, ${row.description},
         ${row.status}, ${row.disabledCause}, ${row.secret}, ${row.sealKey}, ${row.previousSecret}, ${row.previousUntil}, ${row.failingSince},
         coalesce((select max(seq) from ${events}), 0), null, ${row.createdAt}, ${row.updatedAt}
-        where ${countExpression(row)} < ${WEBHOOKS_MAX}`,
+        where ${selectEndpointCount(row)} < ${WEBHOOKS_MAX}`,
     ),
   );
 

@@ -2,7 +2,7 @@
 // days (EVT-24, EVT-25, EVT-32).
 import type { Deps } from "../context.ts";
 import { BEFORE_FIRST_DUE, type Due } from "../core/due.ts";
-import { firstId, instantOfId } from "../core/ids.ts";
+import { computeFirstId, decodeIdInstant } from "../core/ids.ts";
 import { runConcurrently } from "../core/parallel.ts";
 import { Conflict } from "../core/retry.ts";
 import { commit, readBatch } from "../db/batch.ts";
@@ -10,8 +10,8 @@ import type { BulkJob, EachJob } from "../jobs/job.ts";
 import { recordOldestDue } from "../jobs/store.ts";
 import { listNewEvents } from "../jobs/tend-events.ts";
 import { LAG_SEEN_IN } from "../journal/outbox.ts";
-import { oldestShownAt } from "./deliveries.ts";
-import { fanOutEvents, fanOutSlice, findSlice } from "./fan-out.ts";
+import { computeOldestShown } from "./deliveries.ts";
+import { fanOutEvents, fanOutSlice, findFanOutSlice } from "./fan-out.ts";
 import { findOldLogged, pruneLogged } from "./log-store.ts";
 import { wakeEndpoint } from "./nudge.ts";
 import { findOldQueued, findWaiting, pruneQueued } from "./queue-store.ts";
@@ -65,11 +65,11 @@ export const fanOutJob: BulkJob = {
   here: true,
   slices: 5,
   find: async (deps) => {
-    const found = await findSlice(deps);
+    const found = await findFanOutSlice(deps);
     if (found.fresh.length === 0) return null;
     const first = found.fresh.slice(0, LAG_SEEN_IN);
     return {
-      oldestDueAt: Math.min(...first.map(({ id, occurredAt }) => instantOfId("evt", id) ?? occurredAt)),
+      oldestDueAt: Math.min(...first.map(({ id, occurredAt }) => decodeIdInstant("evt", id) ?? occurredAt)),
       run: async () => {
         const more = await fanOutSlice(deps, found);
         return { done: 1, failed: [], next: more ? BEFORE_FIRST_DUE : null };
@@ -112,8 +112,8 @@ export const pruneDeliveries: BulkJob = {
   slices: 5,
   find: async ({ db, clock }, after) => {
     const now = clock.now();
-    const first = oldestShownAt(now);
-    const before = firstId("dlv", first);
+    const first = computeOldestShown(now);
+    const before = computeFirstId("dlv", first);
     const { queued, logged } = await readBatch(db, {
       queued: findOldQueued(db, first, after.id, ENDPOINTS_PRUNED),
       logged: findOldLogged(db, before, after.id, ENDPOINTS_PRUNED),

@@ -1,6 +1,6 @@
 // Maps rows to views.
 import { toIso, toIsoOrNull } from "../core/clock.ts";
-import { instantOfId } from "../core/ids.ts";
+import { decodeIdInstant } from "../core/ids.ts";
 import type { Attempt, EndpointRow } from "../db/tables/webhooks.ts";
 import { unpackAnswers } from "./answers.ts";
 import type { ListedDelivery } from "./log-store.ts";
@@ -41,7 +41,7 @@ export const toDeliveryView = (
   status,
   attempts: unpackAnswers(logged).map(toAttemptView),
   next_attempt_at: endpointStatus === "enabled" ? toIsoOrNull(nextAt) : null,
-  created_at: toIso(instantOfId("dlv", deliveryId) ?? 0),
+  created_at: toIso(decodeIdInstant("dlv", deliveryId) ?? 0),
 });
 
 const toAttemptView = (attempt: Attempt): DeliveryView["attempts"][number] => ({

@@ -14,8 +14,6 @@ import { events } from "../../src/db/tables/journal.ts";
 import { escrows } from "../../src/db/tables/money.ts";
 import { cascades, principals } from "../../src/db/tables/principals.ts";
 import { CERTIFICATE_STATUS } from "../../src/protocol/status-list.ts";
-import { facilitated } from "../facilitation/support.ts";
-import { setEscrow } from "../payments/support.ts";
 import {
   accountOf,
   close,
@@ -31,7 +29,9 @@ import {
   publicly,
   revocations,
   storedAgent,
-} from "../standing/account-support.ts";
+} from "../cascades/account-support.ts";
+import { facilitated } from "../facilitation/support.ts";
+import { setEscrow } from "../payments/support.ts";
 import { dumpDatabase } from "../support/variants.ts";
 import { createWorld, expectStatus, type World } from "../support/world.ts";
 import { bearer, logIn, post, signUp } from "./support.ts";

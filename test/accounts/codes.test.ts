@@ -1,7 +1,7 @@
 // Every account code of the specification's table of errors, by name: each is provoked over HTTP with its status there (HTTP-14).
 import { beforeAll, describe, expect, it } from "vitest";
 import { DOCUMENT_MAX_BYTES } from "../../src/core/limits.ts";
-import { close, givePassword, holdsMoney } from "../standing/account-support.ts";
+import { close, givePassword, holdsMoney } from "../cascades/account-support.ts";
 import { documentParts, pdf } from "../support/form.ts";
 import { dumpDatabase } from "../support/variants.ts";
 import { agentBody, createWorld, expectStatus, principalBody, type Reply, type World } from "../support/world.ts";

@@ -1,6 +1,6 @@
 // The stored names of a client's device and network (CRED-27).
 import { describe, expect, it } from "vitest";
-import { deviceName } from "../../src/accounts/device-name.ts";
+import { describeDevice } from "../../src/accounts/device-name.ts";
 import { toClientSubnet } from "../../src/core/client-network.ts";
 
 const SAFARI = "Version/18.5 Safari/605.1.15";
@@ -27,14 +27,14 @@ describe("the name of a device", () => {
     ["\u202e\u0000evil", "Unknown device"],
     ["Überbrowser/1.0", "Unknown device"],
   ])("for %j is %s", (userAgent, name) => {
-    expect(deviceName(userAgent)).toBe(name);
+    expect(describeDevice(userAgent)).toBe(name);
   });
 
   it("is bounded, and is ASCII without control characters, whatever is sent", () => {
     for (const text of ["a".repeat(10_000), "ok\u0007\u202e\nfake", "x<script>", "Firefox/\u0000 Windows\u202e"]) {
-      expect(deviceName(text)).toMatch(/^[ -~]{1,60}$/);
+      expect(describeDevice(text)).toMatch(/^[ -~]{1,60}$/);
     }
-    expect(deviceName("a".repeat(10_000))).toHaveLength(40);
+    expect(describeDevice("a".repeat(10_000))).toHaveLength(40);
   });
 });
 

@@ -1,6 +1,6 @@
 // The personal data of a closed account is erased after the retention (ACC-23); the log and the settled history stay.
 import { beforeAll, describe, expect, it } from "vitest";
-import { eraseClosedAccounts, retentionMs } from "../../src/accounts/erase.ts";
+import { computeRetentionMs, eraseClosedAccounts } from "../../src/accounts/erase.ts";
 import { stopped } from "../support/clock.ts";
 import { documentParts, pdf } from "../support/form.ts";
 import { dumpDatabase, withSlices, withVars } from "../support/variants.ts";
@@ -53,7 +53,7 @@ async function atRest({ platformId }: Person): Promise<string> {
   return rows.filter((row) => row.includes(platformId)).join("\n");
 }
 
-const retention = () => retentionMs(world.deps.env);
+const retention = () => computeRetentionMs(world.deps.env);
 
 describe("the erasure", () => {
   it("happens five years after the closing, and not before", async () => {

@@ -2,7 +2,7 @@
 // the account exists.
 import { afterEach, beforeAll, describe, expect, it, vi } from "vitest";
 import { beginAttempt } from "../../src/accounts/attempts.ts";
-import { sha256Hex } from "../../src/core/encoding.ts";
+import { computeSha256Hex } from "../../src/core/encoding.ts";
 import { DAY_MS, HOUR_MS, KNOWN_DEVICE_DAYS, LOG_IN_FAILURES_A_DAY } from "../../src/core/limits.ts";
 import { foldName } from "../../src/core/text.ts";
 import { dumpDatabase } from "../support/variants.ts";
@@ -170,7 +170,7 @@ describe("a hundred failures from many addresses", () => {
   it("count for 24 hours: the account opens when the oldest leave the window", async () => {
     const one = await owner();
     await fail(one.email, LOG_IN_FAILURES_A_DAY);
-    const account = await sha256Hex(foldName(one.email));
+    const account = await computeSha256Hex(foldName(one.email));
     const guard = env.ATTEMPTS.get(env.ATTEMPTS.idFromName(`account ${account}`));
     const [failed, none] = [
       { account: "failed", address: "" },

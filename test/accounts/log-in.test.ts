@@ -2,7 +2,7 @@
 import { scryptSync } from "node:crypto";
 import { beforeAll, describe, expect, it } from "vitest";
 import { beginAttempt } from "../../src/accounts/attempts.ts";
-import { encodeBase64Url, sha256Hex } from "../../src/core/encoding.ts";
+import { computeSha256Hex, encodeBase64Url } from "../../src/core/encoding.ts";
 import {
   LOG_IN_FAILURES_PER_ACCOUNT,
   LOG_IN_FAILURES_PER_ADDRESS,
@@ -59,7 +59,7 @@ describe("a log-in", () => {
     const reply = await attempt(account.email.toUpperCase(), PASSWORD);
     const { session_token: token } = expectStatus(reply, 201);
     expect(await rowsOf("sessions", account.platformId)).toContainEqual(
-      expect.objectContaining({ token_hash: await sha256Hex(token) }),
+      expect.objectContaining({ token_hash: await computeSha256Hex(token) }),
     );
     expect(JSON.stringify(await dumpDatabase())).not.toContain(token);
     const [entry] = (await rowsOf("activity_entries", account.platformId)).filter(

@@ -3,14 +3,14 @@ import { beforeAll, describe, expect, it, vi } from "vitest";
 import {
   generateManagementKey,
   type KeyBrands,
-  keyPrefixOf,
   parseKeyBrands,
   parseManagementKey,
+  takeKeyPrefix,
 } from "../../src/accounts/management-key.ts";
 import { checkConfiguration } from "../../src/app.ts";
 import { keyConfiguration } from "../../src/auth/management.ts";
-import { sha256Hex } from "../../src/core/encoding.ts";
-import { newId } from "../../src/core/ids.ts";
+import { computeSha256Hex } from "../../src/core/encoding.ts";
+import { createId } from "../../src/core/ids.ts";
 import { HOUR_MS } from "../../src/core/limits.ts";
 import { managementKeys } from "../../src/db/tables/accounts.ts";
 import { withVars } from "../support/variants.ts";
@@ -33,10 +33,10 @@ describe.each(["sandbox", "production"] as const)("a key of %s", (environment) =
     expect(rawKey).toMatch(new RegExp(`^${prefix}[0-9A-Za-z]{49}$`));
     expect(parseManagementKey(rawKey, BRANDS)).toBe(environment);
     expect(keyPrefix).toBe(rawKey.slice(0, prefix.length + 6));
-    expect(keyPrefixOf(rawKey)).toBe(keyPrefix);
+    expect(takeKeyPrefix(rawKey)).toBe(keyPrefix);
     const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(rawKey));
     const hex = Array.from(new Uint8Array(digest), (byte) => byte.toString(16).padStart(2, "0")).join("");
-    expect([keyHash, await sha256Hex(rawKey)]).toEqual([hex, hex]);
+    expect([keyHash, await computeSha256Hex(rawKey)]).toEqual([hex, hex]);
   });
 
   it("differs each time", async () => {
@@ -104,7 +104,7 @@ describe("the brand", () => {
   const issue = async (brands: KeyBrands, environment: "sandbox" | "production" = "sandbox") => {
     const { rawKey, keyHash, keyPrefix } = await generateManagementKey(environment, brands);
     const now = Date.now();
-    const row = { keyHash, keyId: newId("key", now), platformId: world.platformId, environment, keyPrefix };
+    const row = { keyHash, keyId: createId("key", now), platformId: world.platformId, environment, keyPrefix };
     await world.deps.db.insert(managementKeys).values({ ...row, createdAt: now, expiresAt: now + HOUR_MS });
     return { rawKey, keyPrefix };
   };

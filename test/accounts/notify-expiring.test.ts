@@ -1,16 +1,16 @@
 // The end of an attestation is announced 30, 7 and 1 days before, each once, by an event and a mail (PRN-26).
 import { and, eq, inArray, isNotNull } from "drizzle-orm";
 import { beforeEach, describe, expect, it } from "vitest";
-import { attestTenant, tenantReads } from "../../src/accounts/attest.ts";
+import { attestTenant, buildTenantReads } from "../../src/accounts/attest.ts";
 import { mailNotices } from "../../src/accounts/mail-notices.ts";
 import { notifyExpiring } from "../../src/accounts/notify-expiring.ts";
+import { endAttestations } from "../../src/cascades/expire.ts";
 import { DAY_MS, HOUR_MS, MINUTE_MS } from "../../src/core/limits.ts";
 import { commit, readBatch } from "../../src/db/batch.ts";
 import { notices, platforms } from "../../src/db/tables/accounts.ts";
 import { activityEntries, events } from "../../src/db/tables/journal.ts";
 import { principals } from "../../src/db/tables/principals.ts";
 import { setAccountStopped } from "../../src/principals/store.ts";
-import { endAttestations } from "../../src/standing/expire.ts";
 import { failingBatches, withDatabase } from "../support/variants.ts";
 import { createWorld, env, expectStatus, type Json, principalBody, type World } from "../support/world.ts";
 
@@ -187,7 +187,7 @@ describe("the end of an attestation", () => {
     const { db } = world.deps;
     const attest = async (expiresAt: number) => {
       const actor = { type: "operator", id: "op" } as const;
-      const found = await readBatch(db, tenantReads(world.deps, world.platformId));
+      const found = await readBatch(db, buildTenantReads(world.deps, world.platformId));
       const { statements } = await attestTenant(
         world.deps,
         found,

@@ -1,6 +1,6 @@
 // Change and reset of the password (CRED-22, CRED-23, CRED-25): an intruder is locked out, and a request reveals nothing to a stranger.
 import { beforeAll, describe, expect, it } from "vitest";
-import { sha256Hex } from "../../src/core/encoding.ts";
+import { computeSha256Hex } from "../../src/core/encoding.ts";
 import { HOUR_MS, LINK_HOURS, MINUTE_MS } from "../../src/core/limits.ts";
 import { stopped } from "../support/clock.ts";
 import { dumpDatabase } from "../support/variants.ts";
@@ -69,7 +69,7 @@ describe("the change of the password", () => {
     expect(changed).toEqual({ platform_id: one.platformId, changed_at: expect.any(String) });
     expect(reply.headers.get("set-cookie")).toBeNull();
     expect([await works(one.token), await works(other)]).toEqual([200, 401]);
-    expect(await rowsOf("sessions", one.platformId)).toMatchObject([{ token_hash: await sha256Hex(one.token) }]);
+    expect(await rowsOf("sessions", one.platformId)).toMatchObject([{ token_hash: await computeSha256Hex(one.token) }]);
     expect([await opens(one.email, PASSWORD), await opens(one.email, NEW)]).toEqual([401, 201]);
     expect((await reset(link, "a third battery staple")).status).toBe(422);
     expect((await verify(mailedToken(world, email), NEW)).status).toBe(422);
@@ -222,7 +222,7 @@ describe("a request for a reset", () => {
     const second = mailedToken(later, email);
     const stored = JSON.stringify(await dumpDatabase());
     expect(stored).not.toContain(second);
-    expect(stored).toContain(await sha256Hex(second));
+    expect(stored).toContain(await computeSha256Hex(second));
     expect((await reset(first, NEW, later)).status).toBe(422);
     expectStatus(await reset(second, NEW, later), 200);
   });

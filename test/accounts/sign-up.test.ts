@@ -1,6 +1,6 @@
 // Sign-up (ACC-10): register, verify by the mailed link, log in, use the key.
 import { beforeAll, describe, expect, it } from "vitest";
-import { sha256Hex } from "../../src/core/encoding.ts";
+import { computeSha256Hex } from "../../src/core/encoding.ts";
 import { DAY_MS, HOUR_MS, LINK_HOURS } from "../../src/core/limits.ts";
 import { stopped } from "../support/clock.ts";
 import { dumpDatabase } from "../support/variants.ts";
@@ -90,7 +90,7 @@ describe("registration", () => {
     expect([other.status, other.body.code]).toEqual([422, "idempotency_key_reused"]);
     const stored = JSON.stringify(await dumpDatabase());
     expect(stored).not.toContain(PASSWORD);
-    const bodyHash = await sha256Hex(JSON.stringify({ email, password: PASSWORD }));
+    const bodyHash = await computeSha256Hex(JSON.stringify({ email, password: PASSWORD }));
     expect(stored).not.toContain(bodyHash);
   });
 });

@@ -3,14 +3,14 @@ import { describe, expect, it } from "vitest";
 import { codeAt } from "../../scripts/authenticator.ts";
 import {
   computeTotpCode,
+  drawRecoveryCodes,
+  drawTotpSecret,
   findMatchingStep,
-  newRecoveryCodes,
-  newTotpSecret,
   normalizeCode,
   toAppSecret,
   toTimeStep,
 } from "../../src/accounts/totp-code.ts";
-import { encodeBase32, encodeUtf8, sha256Hex } from "../../src/core/encoding.ts";
+import { computeSha256Hex, encodeBase32, encodeUtf8 } from "../../src/core/encoding.ts";
 import { RECOVERY_CODES, SECOND_MS, TOTP_STEP_SECONDS } from "../../src/core/limits.ts";
 
 const SECRET = encodeUtf8("12345678901234567890");
@@ -60,7 +60,7 @@ describe("a secret", () => {
   });
 
   it("gives an app that reads it the same codes as the service", async () => {
-    const secret = newTotpSecret();
+    const secret = drawTotpSecret();
     expect(secret).toHaveLength(20);
     const now = Date.parse("2026-11-21T09:30:00Z");
     expect(codeAt(toAppSecret(secret, "A", "b").secret, now)).toBe(await computeTotpCode(secret, toTimeStep(now)));
@@ -69,11 +69,11 @@ describe("a secret", () => {
 
 describe("recovery codes", () => {
   it("are ten, all different, in groups of four, and stored only as hashes", async () => {
-    const codes = await newRecoveryCodes();
+    const codes = await drawRecoveryCodes();
     expect(new Set(codes.map(({ code }) => code)).size).toBe(RECOVERY_CODES);
     for (const { code, hash } of codes) {
       expect(code).toMatch(/^[A-Z2-7]{4}(-[A-Z2-7]{4}){3}$/);
-      expect(hash).toBe(await sha256Hex(normalizeCode(` ${code.toLowerCase().replaceAll("-", " ")} `)));
+      expect(hash).toBe(await computeSha256Hex(normalizeCode(` ${code.toLowerCase().replaceAll("-", " ")} `)));
     }
   });
 });

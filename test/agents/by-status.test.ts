@@ -1,16 +1,16 @@
 // Lists of agents by status (AGT-11, AGT-19, PRN-14): they show the effective status at the instant, whatever the job has recorded, on every page.
 import { and, eq } from "drizzle-orm";
 import { beforeEach, describe, expect, it, vi } from "vitest";
+import { finishCascades } from "../../src/cascades/cascades.ts";
+import { endAttestations } from "../../src/cascades/expire.ts";
+import { finishRestatements } from "../../src/cascades/restate-agents.ts";
+import { SLICE } from "../../src/cascades/slice.ts";
 import { toIso } from "../../src/core/clock.ts";
 import { HOUR_MS } from "../../src/core/limits.ts";
 import { AGENT_STATUSES, type AgentStatus } from "../../src/core/vocabulary.ts";
 import { commit } from "../../src/db/batch.ts";
 import { SCAN_LIMIT } from "../../src/db/pages.ts";
 import { type AgentRow, agents } from "../../src/db/tables/agents.ts";
-import { finishCascades } from "../../src/standing/cascades.ts";
-import { endAttestations } from "../../src/standing/expire.ts";
-import { finishRestatements } from "../../src/standing/restate-agents.ts";
-import { SLICE } from "../../src/standing/slice.ts";
 import { operate } from "../accounts/review-support.ts";
 import { copyDid } from "../support/copies.ts";
 import { withDeps } from "../support/variants.ts";

@@ -1,11 +1,11 @@
 // Plays the steps of a random history of chains in the service and in the model (delegation-model.ts).
 
-import { aheadOf } from "../../src/core/clock.ts";
+import { measureAhead } from "../../src/core/clock.ts";
 import { followers } from "../../src/db/tables/chain.ts";
 import { BLOCK_CLOCK_SKEW_MS } from "../../src/intents/states.ts";
 import { abandonIntents } from "../../src/payments/abandon.ts";
 import { importPrivateKeyPem } from "../../src/protocol/ecdsa.ts";
-import { ratingMethod } from "../../src/ratings/method.ts";
+import { pickRatingMethod } from "../../src/ratings/method.ts";
 import { forwardScale } from "../../src/ratings/rating.ts";
 import { follow } from "../follower/support.ts";
 import { grantMarket, orderOf, setAgent, settle } from "../payments/support.ts";
@@ -78,7 +78,7 @@ async function sell(world: World, sides: Sides, delegator: Seller | null, kind: 
   await grantMarket(world, did, "GLOBAL-USDC", "base-sepolia", "ACTIVE", environment);
   if (rating !== null) {
     // The history is so heavy that time does not change the rating.
-    const weight = 1e9 * forwardScale(ratingMethod(world.deps.env, environment), world.now());
+    const weight = 1e9 * forwardScale(pickRatingMethod(world.deps.env, environment), world.now());
     const sums = { ratingWeight: weight, ratingWeighted: rating * weight };
     await setAgent(world, did, { ...sums, ratingInteractions: 99, ratingCounterparties: 99 });
   }
@@ -103,7 +103,7 @@ let shared: Promise<Shared> | undefined;
 
 /** Pretends that the network was read to this millisecond, so that unpaid holds are free at their end. */
 const readChainTo = ({ deps, now }: World): Promise<unknown> =>
-  deps.db.update(followers).set({ readThrough: now() - aheadOf(deps.clock) + BLOCK_CLOCK_SKEW_MS });
+  deps.db.update(followers).set({ readThrough: now() - measureAhead(deps.clock) + BLOCK_CLOCK_SKEW_MS });
 
 export class Chains {
   readonly world: World;

@@ -1,7 +1,7 @@
 // Every status of an agent × every act of its platform, on it or its principal, × both environments, over HTTP (AGT-13 to AGT-20, AGT-30 to AGT-34).
 import { beforeAll, describe, expect, it } from "vitest";
+import { finishCascades } from "../../src/cascades/cascades.ts";
 import type { Environment } from "../../src/core/vocabulary.ts";
-import { finishCascades } from "../../src/standing/cascades.ts";
 import { livePrincipal } from "../promotion/support.ts";
 import { isWhole } from "../support/scale.ts";
 import { dumpDatabase } from "../support/variants.ts";

@@ -10,7 +10,7 @@ import {
   MARKETS_PER_CALL_MAX,
   SCOPE_WORDS_MAX_BYTES,
 } from "../../src/core/limits.ts";
-import { proofTimestamp, signProof } from "../../src/protocol/proof.ts";
+import { formatProofTimestamp, signProof } from "../../src/protocol/proof.ts";
 import { market, openMarkets } from "../markets/support.ts";
 import { type Agent, agentBody, createWorld, expectStatus, type Json, type World } from "../support/world.ts";
 
@@ -103,7 +103,7 @@ describe("the largest agent", () => {
     expect(certificate.length).toBeLessThanOrEqual(CERTIFICATE_MAX_CHARS);
     expect(await open("/v1/verify/certificate", { certificate })).toMatchObject(valid);
     const { nonce } = await open("/v1/verify/challenge");
-    const timestamp = proofTimestamp(Date.now());
+    const timestamp = formatProofTimestamp(Date.now());
     const { proof } = await signProof({ kind: "challenge", timestamp, nonce, agentDid: did }, privateKey);
     const presented = { proof_type: "challenge_response", certificate, nonce, proof, timestamp };
     expect(await open("/v1/verify/proof", presented)).toMatchObject({ verified: true });

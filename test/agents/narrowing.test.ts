@@ -2,9 +2,9 @@
 import { eq } from "drizzle-orm";
 import { decodeJwt } from "jose";
 import { afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
+import { finishCascades } from "../../src/cascades/cascades.ts";
 import { certificates } from "../../src/db/tables/agents.ts";
 import type { CertificateClaims } from "../../src/protocol/certificate.ts";
-import { finishCascades } from "../../src/standing/cascades.ts";
 import { type Agent, createWorld, expectStatus, type World } from "../support/world.ts";
 
 const DAY_MS = 86_400_000;

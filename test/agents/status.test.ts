@@ -1,10 +1,10 @@
 // The patch of the status and the activation, in every state and under races (AGT-13 to AGT-19).
 import { beforeAll, describe, expect, it } from "vitest";
+import { finishCascades } from "../../src/cascades/cascades.ts";
+import { endAttestations } from "../../src/cascades/expire.ts";
+import { SLICE } from "../../src/cascades/slice.ts";
 import { HOUR_MS } from "../../src/core/limits.ts";
-import { finishCascades } from "../../src/standing/cascades.ts";
-import { endAttestations } from "../../src/standing/expire.ts";
-import { SLICE } from "../../src/standing/slice.ts";
-import { crowd, dieBefore, reinstate, suspend } from "../standing/account-support.ts";
+import { crowd, dieBefore, reinstate, suspend } from "../cascades/account-support.ts";
 import { isWhole } from "../support/scale.ts";
 import { dumpDatabase } from "../support/variants.ts";
 import { createWorld, env, expectStatus, type Json, type World } from "../support/world.ts";

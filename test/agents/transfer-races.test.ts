@@ -1,14 +1,14 @@
 // A transfer at the same moment as other decisions about the agent and its two principals (AGT-33).
 import { eq } from "drizzle-orm";
 import { beforeEach, describe, expect, it } from "vitest";
+import { finishCascades } from "../../src/cascades/cascades.ts";
+import { endAttestations } from "../../src/cascades/expire.ts";
+import { finishRestatements } from "../../src/cascades/restate-agents.ts";
+import { SLICE } from "../../src/cascades/slice.ts";
 import { HOUR_MS } from "../../src/core/limits.ts";
 import { commit } from "../../src/db/batch.ts";
 import { agents } from "../../src/db/tables/agents.ts";
-import { finishCascades } from "../../src/standing/cascades.ts";
-import { endAttestations } from "../../src/standing/expire.ts";
-import { finishRestatements } from "../../src/standing/restate-agents.ts";
-import { SLICE } from "../../src/standing/slice.ts";
-import { storedAgent } from "../standing/account-support.ts";
+import { storedAgent } from "../cascades/account-support.ts";
 import { createWorld, expectStatus, type Json, type Reply, type World } from "../support/world.ts";
 import { registerAgent, registrationOf } from "./support.ts";
 

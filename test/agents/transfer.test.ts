@@ -1,13 +1,13 @@
 // The transfer of an agent to another principal of its platform (AGT-33).
 import { eq } from "drizzle-orm";
 import { beforeAll, describe, expect, it } from "vitest";
+import { finishCascades } from "../../src/cascades/cascades.ts";
 import { HOUR_MS } from "../../src/core/limits.ts";
 import { agents, certificates } from "../../src/db/tables/agents.ts";
 import { principals } from "../../src/db/tables/principals.ts";
-import { finishCascades } from "../../src/standing/cascades.ts";
+import { operator } from "../cascades/account-support.ts";
 import { asConsumer, facilitated, paid, pairOf } from "../facilitation/support.ts";
 import { delegateOf, openIntent, seller } from "../payments/support.ts";
-import { operator } from "../standing/account-support.ts";
 import { playEveryOrder } from "../support/orders.ts";
 import { isWhole } from "../support/scale.ts";
 import { dumpDatabase } from "../support/variants.ts";

@@ -5,7 +5,7 @@ import { beforeAll, beforeEach, describe, expect, inject, it, vi } from "vitest"
 import { checkConfiguration, createApp } from "../../src/app.ts";
 import { parseAccessTeam } from "../../src/auth/access.ts";
 import { accessConfiguration } from "../../src/auth/operator.ts";
-import { route } from "../../src/http/route.ts";
+import { defineRoute } from "../../src/http/route.ts";
 import { drawTeamKey, openTeam, type Team, type TeamKey, withAccess } from "../support/access.ts";
 import { createWorld, env, ISSUER, type World } from "../support/world.ts";
 import { access, bearer, callOperator, type Headers, outcomeOf } from "./support.ts";
@@ -33,7 +33,7 @@ const base64Url = (value: unknown) =>
 
 /** The actor that the service recognises. */
 async function actorOf(headers: Record<string, string>): Promise<unknown> {
-  const probe = route({
+  const probe = defineRoute({
     operationId: "probe",
     method: "get",
     path: "/v1/operator/probe",

@@ -3,10 +3,10 @@
 // a new route covers it; a new surface does not compile until its rows are added.
 import { beforeAll, describe, expect, inject, it, vi } from "vitest";
 import { generateManagementKey } from "../../src/accounts/management-key.ts";
-import { newSessionToken } from "../../src/accounts/tokens.ts";
+import { drawSessionToken } from "../../src/accounts/tokens.ts";
 import { ROUTES } from "../../src/app.ts";
 import type { Surface } from "../../src/call.ts";
-import { newId } from "../../src/core/ids.ts";
+import { createId } from "../../src/core/ids.ts";
 import { HOUR_MS, SESSION_IDLE_HOURS } from "../../src/core/limits.ts";
 import { managementKeys } from "../../src/db/tables/accounts.ts";
 import type { Route } from "../../src/http/route.ts";
@@ -76,7 +76,7 @@ beforeAll(async () => {
     // Closing ends an account's keys and sessions: these rows are what a race with the closing would leave.
     db.prepare("update platforms set status = 'CLOSED' where platform_id = ?").bind(closedWorld.platformId),
   ]);
-  sessions.unknown = (await newSessionToken()).token;
+  sessions.unknown = (await drawSessionToken()).token;
   sessions.idle = await world.session({ usedAt: Date.now() - SESSION_IDLE_HOURS * HOUR_MS });
   sessions.old = await world.session({ expiresAt: Date.now() });
   sessions.suspended = await suspendedWorld.session();
@@ -86,7 +86,7 @@ beforeAll(async () => {
   const now = Date.now();
   const { rawKey, keyHash, keyPrefix } = await generateManagementKey("sandbox", BRANDS);
   const { platformId } = world;
-  const expiredKey = { keyHash, keyId: newId("key", now), platformId, environment: "sandbox", keyPrefix } as const;
+  const expiredKey = { keyHash, keyId: createId("key", now), platformId, environment: "sandbox", keyPrefix } as const;
   await world.deps.db.insert(managementKeys).values({ ...expiredKey, createdAt: now - 1, expiresAt: now - 1 });
   keys.expired = rawKey;
 });
@@ -184,7 +184,7 @@ const CERTIFICATE: Row[] = [
     prove(agent, attempt, { certificate: await reissued(agent, { nbf: Math.floor(Date.now() / 1000) + 60 }) }),
   ),
   failed("a certificate that the registry does not know", async (attempt) =>
-    prove(agent, attempt, { certificate: await reissued(agent, { jti: newId("crt", Date.now()) }) }),
+    prove(agent, attempt, { certificate: await reissued(agent, { jti: createId("crt", Date.now()) }) }),
   ),
   failed("a replaced certificate", (attempt) => prove(replaced, attempt)),
   failed("a REVOKED agent", (attempt) => prove(revoked, attempt)),

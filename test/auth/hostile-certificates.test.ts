@@ -4,8 +4,8 @@ import { exportSPKI } from "jose";
 import { beforeAll, describe, expect, it } from "vitest";
 import { ERRORS } from "../../src/core/errors.ts";
 import { type CertificateClaims, issueCertificate, verifyCertificate } from "../../src/protocol/certificate.ts";
-import { jwkThumbprint } from "../../src/protocol/jwks.ts";
-import { proofTimestamp, signProof } from "../../src/protocol/proof.ts";
+import { computeJwkThumbprint } from "../../src/protocol/jwks.ts";
+import { formatProofTimestamp, signProof } from "../../src/protocol/proof.ts";
 import { freshClient } from "../accounts/support.ts";
 import { facilitated } from "../facilitation/support.ts";
 import { isWhole } from "../support/scale.ts";
@@ -35,7 +35,7 @@ beforeAll(async () => {
     caJwk,
     caPem: await exportSPKI(key),
     ca,
-    agentKid: await jwkThumbprint(claims.cnf.jwk),
+    agentKid: await computeJwkThumbprint(claims.cnf.jwk),
     document: await open(`/v1/agents/${agent.did}/aid`, { Accept: "application/jwt" }),
     statusList: await open("/.well-known/aeap-status-lists/1"),
     receipt: fac.receipt,
@@ -71,7 +71,7 @@ async function refuseAll(certificate: string, signer = agent, on = orders()): Pr
 
 const check = (path: string, body: Json) => world.call("POST", path, { key: null, headers: freshClient(), body });
 async function proofChecked(certificate: string, signer = agent): Promise<Json> {
-  const timestamp = proofTimestamp(Date.now());
+  const timestamp = formatProofTimestamp(Date.now());
   const statement = { kind: "bound", timestamp, callerDid: signer.did, calleeDid: other.did } as const;
   const { proof } = await signProof(statement, signer.privateKey);
   const body = { proof_type: "bound_proof", certificate, proof, timestamp, callee_did: other.did };

@@ -3,7 +3,13 @@
 // go to a route of agents and to a check, some to the other places, and all to all in `npm run test:long`.
 import { beforeAll, describe, expect, it } from "vitest";
 import { sign } from "../../src/protocol/ecdsa.ts";
-import { type ProofStatement, proofText, proofTimestamp, requestDigest, signProof } from "../../src/protocol/proof.ts";
+import {
+  buildProofText,
+  digestRequest,
+  formatProofTimestamp,
+  type ProofStatement,
+  signProof,
+} from "../../src/protocol/proof.ts";
 import { freshClient } from "../accounts/support.ts";
 import { seller } from "../payments/support.ts";
 import { isWhole } from "../support/scale.ts";
@@ -26,7 +32,7 @@ beforeAll(async () => {
 });
 
 const written = async () => [await dumpDatabase(), await dumpObjects(env.REPLAY), await dumpObjects(env.IDEMPOTENCY)];
-const now = (): string => proofTimestamp(Date.now());
+const now = (): string => formatProofTimestamp(Date.now());
 
 // ---- Where a proof is presented ------------------------------------------------------------------------------------------
 
@@ -39,7 +45,7 @@ type Place = {
 };
 
 async function requestAt(method: string, path: string, body: string, timestamp: string): Promise<ProofStatement> {
-  const digest = await requestDigest({ method, query: "", body });
+  const digest = await digestRequest({ method, query: "", body });
   if (!digest.ok) throw new Error(digest.reason);
   return { kind: "request", timestamp, agentDid: agent.did, method, path, digest: digest.digest };
 }
@@ -108,7 +114,7 @@ const PLACES: readonly Place[] = [
 ];
 
 const textOf = async ({ statement }: Place, timestamp: string): Promise<string> => {
-  const stated = proofText(await statement(timestamp));
+  const stated = buildProofText(await statement(timestamp));
   if (!stated.ok) throw new Error(stated.reason);
   return stated.text;
 };

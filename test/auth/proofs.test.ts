@@ -2,7 +2,7 @@
 import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { beforeAll, describe, expect, it, vi } from "vitest";
 import { P256_ORDER, parseSignature } from "../../src/protocol/ecdsa.ts";
-import { type ProofStatement, proofText, requestDigest, signProof } from "../../src/protocol/proof.ts";
+import { buildProofText, digestRequest, type ProofStatement, signProof } from "../../src/protocol/proof.ts";
 import { type Agent, createWorld, env, expectStatus, ISSUER, type Reply, type World } from "../support/world.ts";
 import { stopRealTime } from "./support.ts";
 
@@ -28,7 +28,7 @@ const iso = (away = 0) => new Date(Date.now() + away * 1000).toISOString();
 const offset = () => `${new Date(Date.now() + 7_200_000).toISOString().slice(0, 19)}+02:00`;
 
 async function requestBound(timestamp: string, did = agent.did): Promise<ProofStatement> {
-  const digest = await requestDigest({ method: "GET", query: "" });
+  const digest = await digestRequest({ method: "GET", query: "" });
   if (!digest.ok) throw new Error(digest.reason);
   return { kind: "request", timestamp, agentDid: did, method: "GET", path: PATH, digest: digest.digest };
 }
@@ -198,7 +198,7 @@ describe("a proof", () => {
     const { reason, service_time: time, signed_text: text } = reply.body.detail;
     expect(reason).toBe("timestamp_too_old");
     expect(time).toBe(new Date().toISOString());
-    const stated = proofText(await requestBound(timestamp));
+    const stated = buildProofText(await requestBound(timestamp));
     expect(text).toBe(stated.ok && stated.text);
   });
 

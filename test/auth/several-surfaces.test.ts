@@ -9,7 +9,7 @@ import {
   precheck,
   type Surface,
 } from "../../src/call.ts";
-import { type Route, route } from "../../src/http/route.ts";
+import { defineRoute, type Route } from "../../src/http/route.ts";
 import { stopped } from "../support/clock.ts";
 import { send, withConfig, withRoute } from "../support/variants.ts";
 import { type Agent, createWorld, type World } from "../support/world.ts";
@@ -53,7 +53,7 @@ async function callerOf(call: AnyCall): Promise<readonly unknown[]> {
   }
 }
 
-const probeOf = (surfaces: readonly Surface[]): Route => route({ ...SHAPE, surfaces, handle: tellCaller });
+const probeOf = (surfaces: readonly Surface[]): Route => defineRoute({ ...SHAPE, surfaces, handle: tellCaller });
 
 let world: World;
 let agent: Agent;
@@ -199,16 +199,16 @@ describe("a public route of agents", () => {
 // other.
 const both = { ...SHAPE, surfaces: ["agent", "management"] } as const;
 void [
-  route({ ...both, handle: async (call: AgentCall | ManagementCall) => call.surface }),
-  route({ ...both, handle: async (call) => (call.surface === "agent" ? call.did : call.environment) }),
+  defineRoute({ ...both, handle: async (call: AgentCall | ManagementCall) => call.surface }),
+  defineRoute({ ...both, handle: async (call) => (call.surface === "agent" ? call.did : call.environment) }),
   // @ts-expect-error The route lacks the surface.
-  route({ ...SHAPE, surfaces: ["agent"], handle: async (call: ManagementCall) => call.environment }),
+  defineRoute({ ...SHAPE, surfaces: ["agent"], handle: async (call: ManagementCall) => call.environment }),
   // @ts-expect-error The route lacks the surface.
-  route({ ...SHAPE, surfaces: ["management"], handle: async (call: OperatorCall) => call.actor }),
+  defineRoute({ ...SHAPE, surfaces: ["management"], handle: async (call: OperatorCall) => call.actor }),
   // @ts-expect-error The handler lacks one of the route's surfaces.
-  route({ ...both, handle: async (call: AgentCall) => call.did }),
+  defineRoute({ ...both, handle: async (call: AgentCall) => call.did }),
   // @ts-expect-error Only an agent's call has the member.
-  route({ ...both, handle: async (call) => call.did }),
+  defineRoute({ ...both, handle: async (call) => call.did }),
   // @ts-expect-error The precheck lacks one of the route's surfaces.
-  route({ ...both, handle: tellCaller, precheck: (_call: AgentCall) => precheck({}, () => []) }),
+  defineRoute({ ...both, handle: tellCaller, precheck: (_call: AgentCall) => precheck({}, () => []) }),
 ];

@@ -1,11 +1,11 @@
 // Plays every cell and line of docs/security.md: the acts that a thief can do with each credential, and the acts that end it.
 import { describe, expect, inject, it } from "vitest";
 import page from "../../docs/security.md?raw";
-import { sha256Hex } from "../../src/core/encoding.ts";
+import { computeSha256Hex } from "../../src/core/encoding.ts";
 import { MINUTE_MS } from "../../src/core/limits.ts";
 import { bearer, freshClient, logIn, mailedToken, PASSWORD, post, postAs, signUp } from "../accounts/support.ts";
 import { setUpTotp } from "../accounts/totp-support.ts";
-import { credential, revoke } from "../standing/revocation-support.ts";
+import { credential, revoke } from "../cascades/revocation-support.ts";
 import { noticesOf } from "../support/notices.ts";
 import { withVars } from "../support/variants.ts";
 import { createWorld, expectStatus, type Json, type Reply, type World } from "../support/world.ts";
@@ -208,7 +208,7 @@ const LINES: Readonly<Record<string, (world: World) => Promise<void>>> = {
     expectStatus(await operate(world, "POST", path, { reason: "A thief says so." }), 200);
     const { data } = expectStatus(await operate(world, "GET", "/v1/operator/activity?limit=1"), 200);
     expect(data).toMatchObject([{ subject: { id: platformId } }]);
-    const replaced = withVars(world, { OPERATOR_KEY_HASHES: await sha256Hex("another key") });
+    const replaced = withVars(world, { OPERATOR_KEY_HASHES: await computeSha256Hex("another key") });
     expect((await callOperator(replaced, stolen)).status).toBe(401);
   },
 };

@@ -4,8 +4,8 @@ import type { Surface } from "../../src/call.ts";
 import type { Route } from "../../src/http/route.ts";
 import { type CertificateClaims, issueCertificate, verifyCertificate } from "../../src/protocol/certificate.ts";
 import { exportPublicJwk, generateKeyPair } from "../../src/protocol/ecdsa.ts";
-import { jwkThumbprint } from "../../src/protocol/jwks.ts";
-import { requestDigest, signProof } from "../../src/protocol/proof.ts";
+import { computeJwkThumbprint } from "../../src/protocol/jwks.ts";
+import { digestRequest, signProof } from "../../src/protocol/proof.ts";
 import { type Agent, ISSUER, type Reply, type World } from "../support/world.ts";
 
 export type Headers = Record<string, string>;
@@ -34,7 +34,7 @@ export async function prove(
   const { method, path, rawBody } = { ...attempt, ...other };
   const url = new URL(path, ISSUER);
   const timestamp = at ?? String(Math.floor(Date.now() / 1000));
-  const digest = await requestDigest({ method, query: url.search, body: rawBody });
+  const digest = await digestRequest({ method, query: url.search, body: rawBody });
   if (!digest.ok) throw new Error(digest.reason);
   const statement = {
     kind: "request",
@@ -67,7 +67,9 @@ export const reissueCertificate = async (of: World, agent: Agent, change: Partia
 /** The agent's claims under a key that is not the CA's: with its own kid, or the CA's. */
 export async function forgeCertificate(of: World, agent: Agent, borrowKid: boolean): Promise<string> {
   const { privateKey, publicKey } = await generateKeyPair();
-  const kid = borrowKid ? (await of.deps.ca()).signing.kid : await jwkThumbprint(await exportPublicJwk(publicKey));
+  const kid = borrowKid
+    ? (await of.deps.ca()).signing.kid
+    : await computeJwkThumbprint(await exportPublicJwk(publicKey));
   return issueCertificate(await claimsOf(of, agent), { kid, privateKey });
 }
 

@@ -2,12 +2,12 @@
 import { inject } from "vitest";
 import { CONFIRMATION_MINUTES, MINUTE_MS } from "../../src/core/limits.ts";
 import { accredited, inReview, type Person } from "../accounts/review-support.ts";
+import { givePassword, nameOf } from "../cascades/account-support.ts";
+import { credential } from "../cascades/revocation-support.ts";
 import { arbitrated, PATH as DISPUTES, disputed, OPERATOR_PATH } from "../disputes/support.ts";
 import { facilitated } from "../facilitation/support.ts";
 import { market, marketsPath } from "../markets/support.ts";
 import { livePrincipal, openLive } from "../promotion/support.ts";
-import { givePassword, nameOf } from "../standing/account-support.ts";
-import { credential } from "../standing/revocation-support.ts";
 import { account } from "../support/chain.ts";
 import { type Agent, createWorld, env, expectStatus, type Json, type World } from "../support/world.ts";
 import { attestedBody, drawKey, registerVerifier, type VerifierPair } from "../verifiers/support.ts";

@@ -8,7 +8,7 @@ import {
   requireCurrency,
   requireNetwork,
 } from "../../src/chain/networks.ts";
-import { workingDeps } from "../../src/context.ts";
+import { buildCheckedDeps } from "../../src/context.ts";
 import { networksWith } from "../support/chain.ts";
 import { createWorld, env, type Json } from "../support/world.ts";
 
@@ -154,7 +154,7 @@ describe("the configuration of networks", () => {
     expect(message).toMatch(/^NETWORKS: [^\n]*$/);
     expect(message).toContain(line);
     expect(message).not.toContain("node.example");
-    expect(() => workingDeps({ ...env, NETWORKS: JSON.stringify(networks) })).toThrow(line);
+    expect(() => buildCheckedDeps({ ...env, NETWORKS: JSON.stringify(networks) })).toThrow(line);
   });
 
   it("accepts a token of 18 decimals with a base that can be counted", () => {
@@ -204,7 +204,7 @@ describe("the currencies of all networks", () => {
     const line =
       "USDC has 6 decimals on base-sepolia and 8 on optimism: amounts in one currency are added, so its tokens must have the same";
     expect(() => parse(...networks)).toThrow(line);
-    expect(() => workingDeps({ ...env, NETWORKS: JSON.stringify(networks) })).toThrow(line);
+    expect(() => buildCheckedDeps({ ...env, NETWORKS: JSON.stringify(networks) })).toThrow(line);
   });
 
   it("are all known: a stored sum of another one is an error, not an amount", () => {

@@ -1,5 +1,5 @@
 // The rows of the service's own acts in the table of consequences (table.ts): alerts, the event queue, pruning, and jobs that hand their work on.
-import { CASCADE_CASES } from "./standing.ts";
+import { CASCADE_CASES } from "./suspensions.ts";
 import { BY_ITSELF, type Cases, NO_EDIT } from "./words.ts";
 
 const OPERATORS_OWN = { none: "an operator's act, an entry of the operators' own log: it has no platform" } as const;

@@ -17,7 +17,7 @@ import { REVIEW_JOBS, REVIEW_OPERATIONS } from "./review.ts";
 import { SANDBOX_JOBS, SANDBOX_OPERATIONS } from "./sandbox.ts";
 import { SERVICE_JOBS, SERVICE_OPERATIONS } from "./service.ts";
 import { SESSION_JOBS, SESSION_OPERATIONS } from "./sessions.ts";
-import { PRINCIPAL_OPERATIONS, STANDING_OPERATIONS } from "./standing.ts";
+import { PRINCIPAL_OPERATIONS, STANDING_OPERATIONS } from "./suspensions.ts";
 import { VAULT_JOBS, VAULT_MESSAGES, VAULT_OPERATIONS } from "./vaults.ts";
 import { VERIFIER_OPERATIONS } from "./verifiers.ts";
 import { WEBHOOK_JOBS, WEBHOOK_MESSAGES, WEBHOOK_OPERATIONS } from "./webhooks.ts";

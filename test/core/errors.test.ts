@@ -1,7 +1,7 @@
 // Transcribes the catalogue of errors, code by code (HTTP-14, HTTP-16, HTTP-17).
 import { describe, expect, it } from "vitest";
-import { ERRORS, FIELD_ERRORS, fieldError, ServiceError, validationError } from "../../src/core/errors.ts";
-import { errorEnvelope } from "../../src/http/responses.ts";
+import { ERRORS, FIELD_ERRORS, ServiceError, toFieldError, toValidationError } from "../../src/core/errors.ts";
+import { toErrorEnvelope } from "../../src/http/responses.ts";
 
 const COMMON: Readonly<Record<string, number>> = {
   invalid_credentials: 401,
@@ -117,7 +117,7 @@ describe("the catalogue", () => {
 describe("an error", () => {
   it.each(Object.entries({ ...COMMON, ...SPECIAL }))("%s answers %i in the flat envelope", (code, status) => {
     const error = new ServiceError(code as keyof typeof ERRORS);
-    expect(errorEnvelope(error, "req_1")).toEqual({
+    expect(toErrorEnvelope(error, "req_1")).toEqual({
       code,
       message: ERRORS[code as keyof typeof ERRORS].message,
       status,
@@ -128,12 +128,12 @@ describe("an error", () => {
 
   it("carries field_errors, detail and type where it has them, and never the reason for the log", () => {
     const extra = {
-      field_errors: [fieldError("country", "invalid_value")],
+      field_errors: [toFieldError("country", "invalid_value")],
       detail: { a: 1 },
       type: "replay",
       reason: "secret",
     };
-    const envelope = errorEnvelope(new ServiceError("validation_failed", extra), "req_1");
+    const envelope = toErrorEnvelope(new ServiceError("validation_failed", extra), "req_1");
     expect(envelope).toMatchObject({
       field_errors: [{ field: "country", code: "invalid_value", message: FIELD_ERRORS.invalid_value }],
       detail: { a: 1 },
@@ -145,19 +145,22 @@ describe("an error", () => {
 
 describe("several faults of one body", () => {
   it("give validation_failed when the schema found any", () => {
-    const faults = [fieldError("profile.catalog_url", "catalog_url_not_permitted"), fieldError("country", "required")];
-    const error = validationError(faults);
+    const faults = [
+      toFieldError("profile.catalog_url", "catalog_url_not_permitted"),
+      toFieldError("country", "required"),
+    ];
+    const error = toValidationError(faults);
     expect([error.code, error.extra.field_errors]).toEqual(["validation_failed", faults]);
   });
 
   it("give the first special code when all are special", () => {
-    const faults = [fieldError("a", "catalog_url_not_permitted"), fieldError("b", "field_not_allowed_for_role")];
-    const error = validationError(faults);
+    const faults = [toFieldError("a", "catalog_url_not_permitted"), toFieldError("b", "field_not_allowed_for_role")];
+    const error = toValidationError(faults);
     expect([error.code, error.extra.field_errors]).toEqual(["catalog_url_not_permitted", faults]);
   });
 
   it("give validation_failed for codes that occur only in field_errors", () => {
-    expect(validationError([fieldError("cert_tier", "cert_tier_role_mismatch")]).code).toBe("validation_failed");
-    expect(validationError([fieldError("customer_id", "not_found")]).code).toBe("validation_failed");
+    expect(toValidationError([toFieldError("cert_tier", "cert_tier_role_mismatch")]).code).toBe("validation_failed");
+    expect(toValidationError([toFieldError("customer_id", "not_found")]).code).toBe("validation_failed");
   });
 });

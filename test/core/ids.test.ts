@@ -1,7 +1,7 @@
 // Ids: prefixed, 26 characters of Crockford base32, ordered by time (HTTP-1).
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { ID_PREFIXES, idPattern, newId } from "../../src/core/ids.ts";
+import { buildIdPattern, createId, ID_PREFIXES } from "../../src/core/ids.ts";
 import { runs } from "../support/scale.ts";
 
 const NOW = Date.parse("2026-07-21T12:00:00Z");
@@ -9,9 +9,9 @@ const instant = fc.integer({ min: 0, max: 2 ** 48 - 1 });
 
 describe("an id", () => {
   it.each(ID_PREFIXES)("%s_ is followed by 26 characters of Crockford base32", (prefix) => {
-    const id = newId(prefix, NOW);
+    const id = createId(prefix, NOW);
     expect(id).toMatch(new RegExp(`^${prefix}_[0-9A-HJKMNP-TV-Z]{26}$`));
-    expect(id).toMatch(idPattern(prefix));
+    expect(id).toMatch(buildIdPattern(prefix));
   });
 
   it("has each of these prefixes", () => {
@@ -23,20 +23,20 @@ describe("an id", () => {
     fc.assert(
       fc.property(instant, instant, (a, b) => {
         fc.pre(a !== b);
-        expect(newId("prn", a) < newId("prn", b)).toBe(a < b);
+        expect(createId("prn", a) < createId("prn", b)).toBe(a < b);
       }),
       runs(),
     );
   });
 
   it("is unique: ten thousand ids of one instant differ", () => {
-    const ids = Array.from({ length: 10_000 }, () => newId("act", NOW));
+    const ids = Array.from({ length: 10_000 }, () => createId("act", NOW));
     expect(new Set(ids).size).toBe(ids.length);
   });
 
   it("carries the bits of a UUIDv7: its time, version 7 and variant 2", () => {
     const alphabet = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
-    const text = newId("evt", NOW).slice(4);
+    const text = createId("evt", NOW).slice(4);
     let bits = 0n;
     for (const char of text) bits = (bits << 5n) | BigInt(alphabet.indexOf(char));
     expect(Number(bits >> 80n)).toBe(NOW);
@@ -45,11 +45,11 @@ describe("an id", () => {
   });
 
   it("does not match if its kind, its alphabet or its length is another", () => {
-    const id = newId("prn", NOW);
-    expect(id).not.toMatch(idPattern("plt"));
-    expect(id.toLowerCase()).not.toMatch(idPattern("prn"));
-    expect(id.slice(0, -1)).not.toMatch(idPattern("prn"));
-    expect(`${id.slice(0, -1)}U`).not.toMatch(idPattern("prn"));
-    expect(`${id}0`).not.toMatch(idPattern("prn"));
+    const id = createId("prn", NOW);
+    expect(id).not.toMatch(buildIdPattern("plt"));
+    expect(id.toLowerCase()).not.toMatch(buildIdPattern("prn"));
+    expect(id.slice(0, -1)).not.toMatch(buildIdPattern("prn"));
+    expect(`${id.slice(0, -1)}U`).not.toMatch(buildIdPattern("prn"));
+    expect(`${id}0`).not.toMatch(buildIdPattern("prn"));
   });
 });

@@ -1,7 +1,7 @@
 // A machine permits the moves of its table; a pair that the table does not name is 409 invalid_status (AGT-13).
 import { describe, expect, it } from "vitest";
 import { ServiceError } from "../../src/core/errors.ts";
-import { defineMachine, move, refuse, statesMovedBy, tryMove } from "../../src/core/machine.ts";
+import { defineMachine, listStatesMovedBy, move, refuse, tryMove } from "../../src/core/machine.ts";
 
 const lamp = defineMachine({
   name: "lamp",
@@ -34,7 +34,7 @@ describe("a machine", () => {
   });
 
   it("names the states that a trigger moves from, without those that refuse it", () => {
-    expect(statesMovedBy(lamp, "press")).toEqual(["off", "on"]);
-    expect(statesMovedBy(lamp, "smash")).toEqual(["off"]);
+    expect(listStatesMovedBy(lamp, "press")).toEqual(["off", "on"]);
+    expect(listStatesMovedBy(lamp, "smash")).toEqual(["off"]);
   });
 });

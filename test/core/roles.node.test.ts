@@ -2,14 +2,14 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it } from "vitest";
-import { buys, isRegistrable, listTiers, requiredActions, SPEND_FIELDS, sells } from "../../src/core/roles.ts";
+import { buys, isRegistrable, listRequiredActions, listTiers, SPEND_FIELDS, sells } from "../../src/core/roles.ts";
 import { ECONOMIC_ROLES } from "../../src/core/vocabulary.ts";
 
 it("shows the same table of roles in the rules", () => {
   const yes = (has: boolean) => (has ? "yes" : "no");
   const words = (list: readonly string[]) => list.map((word) => `\`${word}\``).join(", ");
   const rows = ECONOMIC_ROLES.map((role) => {
-    const { must, mustNot } = requiredActions(role);
+    const { must, mustNot } = listRequiredActions(role);
     const actions = [words(must), words(mustNot)];
     return [role, yes(isRegistrable(role)), listTiers(role).join(", "), ...actions, yes(sells(role)), yes(buys(role))];
   });

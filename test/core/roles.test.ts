@@ -4,15 +4,15 @@ import { describe, expect, it } from "vitest";
 import { findScopeFaults } from "../../src/agents/roles.ts";
 import {
   isRegistrable,
+  listRequiredActions,
   listTiers,
   REGISTRABLE_ROLES,
-  requiredActions,
   SPEND_FIELDS,
   sells,
 } from "../../src/core/roles.ts";
 import { ECONOMIC_ROLES, type EconomicRole } from "../../src/core/vocabulary.ts";
-import { worstEscrowState } from "../../src/escrow/states.ts";
-import { scopeOf } from "../../src/identity/aid.ts";
+import { pickWorstEscrowState } from "../../src/escrow/states.ts";
+import { toScope } from "../../src/identity/aid.ts";
 
 type Expected = { tiers: number; must: string[]; mustNot: string[]; registrable: boolean };
 const TABLE: Readonly<Record<EconomicRole, Expected>> = {
@@ -25,7 +25,7 @@ describe.each(ECONOMIC_ROLES)("a %s", (role) => {
   const { tiers, must, mustNot, registrable } = TABLE[role];
 
   it("has its actions and its tiers, and can be registered or not", () => {
-    expect([requiredActions(role), listTiers(role).length]).toEqual([{ must, mustNot }, tiers]);
+    expect([listRequiredActions(role), listTiers(role).length]).toEqual([{ must, mustNot }, tiers]);
     expect([isRegistrable(role), REGISTRABLE_ROLES.some((one) => one === role)]).toEqual([registrable, registrable]);
     const faultsOf = (authorized_actions: string[]) =>
       findScopeFaults(role, { authorized_actions }, "", true).map(({ code }) => code);
@@ -41,10 +41,10 @@ describe.each(ECONOMIC_ROLES)("a %s", (role) => {
     const bought = must.includes("purchase");
     const refused = SPEND_FIELDS.flatMap((field) => findScopeFaults(role, { [field]: "1" }, "", false));
     expect(refused.length).toBe(bought ? 0 : SPEND_FIELDS.length);
-    const scope = scopeOf({ economicRole: role } as Parameters<typeof scopeOf>[0]);
+    const scope = toScope({ economicRole: role } as Parameters<typeof toScope>[0]);
     expect(SPEND_FIELDS.every((field) => field in scope)).toBe(bought);
     expect(sells(role)).toBe(must.includes("sell"));
-    expect(worstEscrowState(role, [])).toBe(sells(role) ? "FUNDING" : null);
+    expect(pickWorstEscrowState(role, [])).toBe(sells(role) ? "FUNDING" : null);
     const [fault] = findScopeFaults(role, { authorized_markets: [] }, "", false);
     expect(fault?.code).toBe(sells(role) ? "invalid_field" : "field_not_allowed_for_role");
   });

@@ -1,6 +1,6 @@
 // Texts that are refused as names, and names that are equal (HTTP-8).
 import { describe, expect, it } from "vitest";
-import { foldName, nameFault, splitList, textFault } from "../../src/core/text.ts";
+import { findNameFault, findTextFault, foldName, splitList } from "../../src/core/text.ts";
 
 const CONTROL = "Must not contain control characters.";
 const DIRECTION = "Must not contain characters that change the direction of writing.";
@@ -36,8 +36,8 @@ describe("the fault of a name", () => {
     ["a note without a head", "\u{1d159}", INVISIBLE],
     ["an empty Braille cell", "\u2800", INVISIBLE],
   ])("is %s", (_name, character, fault) => {
-    expect(nameFault(`Ac${character}me`)).toBe(fault);
-    expect(nameFault(`${character}Acme`)).toBe(fault);
+    expect(findNameFault(`Ac${character}me`)).toBe(fault);
+    expect(findNameFault(`${character}Acme`)).toBe(fault);
   });
 
   it.each([
@@ -45,7 +45,7 @@ describe("the fault of a name", () => {
     ["marks without a letter", "\u0301\u0308"],
     ["nothing", ""],
   ])("says that nothing is visible in %s", (_name, text) => {
-    expect(nameFault(text)).toBe(NOTHING);
+    expect(findNameFault(text)).toBe(NOTHING);
   });
 
   it.each([
@@ -60,7 +60,7 @@ describe("the fault of a name", () => {
     "!",
     "🤖",
     "Smith & Söhne (Berlin)",
-  ])("is absent for %s", (text) => expect(nameFault(text)).toBeNull());
+  ])("is absent for %s", (text) => expect(findNameFault(text)).toBeNull());
 
   it.each([
     ["Persian", "می\u200cخواهم"],
@@ -71,7 +71,7 @@ describe("the fault of a name", () => {
     ["N'Ko", "ߊ\u200cߋ"],
     ["Mongolian", "ᠠ\u200dᠡ"],
     ["a Han character's variant", "葛\u{e0100}城"],
-  ])("is absent for the joiner of %s", (_script, text) => expect(nameFault(text)).toBeNull());
+  ])("is absent for the joiner of %s", (_script, text) => expect(findNameFault(text)).toBeNull());
 
   it.each([
     ["at the end of an Arabic word", "می\u200c"],
@@ -84,12 +84,12 @@ describe("the fault of a name", () => {
     ["of a variant after a letter", "a\u{e0100}"],
     ["of two variants after a Han character", "葛\u{e0100}\u{e0101}"],
     ["of another variant after a Han character", "葛\ufe00"],
-  ])("is an invisible character %s", (_place, text) => expect(nameFault(text)).toBe(INVISIBLE));
+  ])("is an invisible character %s", (_place, text) => expect(findNameFault(text)).toBe(INVISIBLE));
 
   it("is absent for a line break, a tab or an emoji's joiner in a text of several lines", () => {
-    expect(textFault("One.\r\n\tTwo 👩\u200d🔬.")).toBeNull();
-    expect(textFault("One\u0000")).toBe(CONTROL);
-    expect(textFault("One\u202e")).toBe(DIRECTION);
+    expect(findTextFault("One.\r\n\tTwo 👩\u200d🔬.")).toBeNull();
+    expect(findTextFault("One\u0000")).toBe(CONTROL);
+    expect(findTextFault("One\u202e")).toBe(DIRECTION);
   });
 });
 

@@ -2,7 +2,7 @@
 import { beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { HOUR_MS } from "../../src/core/limits.ts";
 import { commit } from "../../src/db/batch.ts";
-import { feedOf } from "../../src/directory/follow.ts";
+import { buildFeedLog } from "../../src/directory/follow.ts";
 import { signDirectoryHeads } from "../../src/directory/heads.ts";
 import { pruneDirectory } from "../../src/directory/tend.ts";
 import { insertChange } from "../../src/journal/directory-store.ts";
@@ -76,7 +76,7 @@ describe("a page", () => {
     const { records } = await changesFrom(world, "");
     const [, second] = records.slice(-4);
     for (const noted of [false, true]) {
-      if (noted) await hashLog(world.deps, feedOf("sandbox"));
+      if (noted) await hashLog(world.deps, buildFeedLog("sandbox"));
       const expected = records.slice(-2);
       expect((await read(world, `${CHANGES}?since=${second.seq}`)).data).toEqual(expected);
       expect((await read(world, `${CHANGES}?since=${second.occurred_at}`)).data).toEqual(expected);
@@ -183,7 +183,7 @@ describe("refusals", () => {
     const { did } = await world.consumer();
     const [next] = (await read(world, `${CHANGES}?cursor=${page.next_cursor}`)).data;
     expect([next.did, Date.parse(next.occurred_at)]).toEqual([did, ahead + 1]);
-    await hashLog(world.deps, feedOf("sandbox"));
+    await hashLog(world.deps, buildFeedLog("sandbox"));
   });
 });
 

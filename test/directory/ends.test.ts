@@ -1,10 +1,10 @@
 // An end that passes between a read and the commit that undoes it (DIR-7, DIR-10, DIR-15), and the cost for readers while an end is not recorded.
 import { beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { finishCascades } from "../../src/cascades/cascades.ts";
+import { endAttestations } from "../../src/cascades/expire.ts";
+import { finishRestatements } from "../../src/cascades/restate-agents.ts";
 import { followDirectory } from "../../src/directory/follow.ts";
 import { indexDirectory } from "../../src/directory/tend.ts";
-import { finishCascades } from "../../src/standing/cascades.ts";
-import { endAttestations } from "../../src/standing/expire.ts";
-import { finishRestatements } from "../../src/standing/restate-agents.ts";
 import { attested, stopped } from "../support/clock.ts";
 import { copyRow } from "../support/copies.ts";
 import { createWorld, env, expectStatus, type World } from "../support/world.ts";

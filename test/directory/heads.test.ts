@@ -1,6 +1,6 @@
 // The running hash of the feed and its signed heads (DIR-13, DIR-14).
 import { beforeAll, describe, expect, it } from "vitest";
-import { feedOf } from "../../src/directory/follow.ts";
+import { buildFeedLog } from "../../src/directory/follow.ts";
 import { signDirectoryHeads } from "../../src/directory/heads.ts";
 import { pruneDirectory } from "../../src/directory/tend.ts";
 import { hashLog } from "../../src/journal/running-log.ts";
@@ -219,7 +219,7 @@ describe("heads and hashes", () => {
     expect(hashes).toEqual({ n: noted, first: 1, last: 1 + 16 * (noted - 1) });
     world.offset = 0;
     await world.consumer();
-    await hashLog(world.deps, feedOf("sandbox"));
+    await hashLog(world.deps, buildFeedLog("sandbox"));
     await world.run(signDirectoryHeads);
     const next = await read(world, HEAD);
     // A reader with the earlier head continues from it.

@@ -1,11 +1,11 @@
 // Acts that an open dispute blocks until it has ended, and acts that it does not block (DSP-8, DSP-10, ACC-27, AGT-17, AGT-34, MKT-29).
 import { beforeAll, describe, expect, it } from "vitest";
 import { DAY_MS } from "../../src/core/limits.ts";
+import { close, givePassword } from "../cascades/account-support.ts";
 import { facilitated, type Pair, pairOf } from "../facilitation/support.ts";
 import { follow, heldBy, livePair } from "../follower/support.ts";
 import { marketsPath } from "../markets/support.ts";
 import { deposit, rows } from "../promotion/support.ts";
-import { close, givePassword } from "../standing/account-support.ts";
 import { createWorld, expectStatus, type Reply, type World } from "../support/world.ts";
 import { chainThreshold, drive } from "../vaults/support.ts";
 import { act, disputed, escrowOf, file, filing, keepReserve, PATH, resolve } from "./support.ts";

@@ -1,7 +1,7 @@
 // Awards whose payouts wait a day, and the cancellation of one by the guardian (DSP-17, DSP-19), on a lab's chain.
 import { expect, inject } from "vitest";
 import { DELAYS } from "../../scripts/chain/roles.ts";
-import { sha256Hex } from "../../src/core/encoding.ts";
+import { computeSha256Hex } from "../../src/core/encoding.ts";
 import { asProvider } from "../facilitation/support.ts";
 import { follow } from "../follower/support.ts";
 import { deposit } from "../promotion/support.ts";
@@ -24,7 +24,7 @@ export type CancelledAwards = Awaited<ReturnType<typeof openCancelledAwards>>;
 
 export async function openCancelledAwards(network: string) {
   const world = await createWorld({ NETWORKS: networksWith(network) });
-  const hashes = await Promise.all([inject("operatorKey"), OTHER_KEY].map(sha256Hex));
+  const hashes = await Promise.all([inject("operatorKey"), OTHER_KEY].map(computeSha256Hex));
   /** Also accepts a second operator's key. */
   const both = withVars(world, { OPERATOR_KEY_HASHES: hashes.join(",") });
 

@@ -3,11 +3,11 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import { HOUR_MS } from "../../src/core/limits.ts";
 import { autoConfirmTasks } from "../../src/tasks/auto-confirm.ts";
+import { close, givePassword, suspend } from "../cascades/account-support.ts";
 import { confirm, facilitated, type Pair } from "../facilitation/support.ts";
 import { follow, heldBy } from "../follower/support.ts";
 import { deposit, rows } from "../promotion/support.ts";
 import { advanced, HOUR_S } from "../sandbox/support.ts";
-import { close, givePassword, suspend } from "../standing/account-support.ts";
 import { attested } from "../support/clock.ts";
 import { type Agent, createWorld, expectStatus, type Json, type Reply, type World } from "../support/world.ts";
 import { reserveOf } from "../vaults/support.ts";

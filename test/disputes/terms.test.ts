@@ -1,6 +1,12 @@
 // The reasons and amounts of a dispute (DSP-2, DSP-6, DSP-12).
 import { describe, expect, it } from "vitest";
-import { awardPayable, bountyOf, isPartKept, reasonOf, scoreAfter } from "../../src/disputes/terms.ts";
+import {
+  computeAwardPayable,
+  computeBounty,
+  computePartialScore,
+  isPartKept,
+  toDisputeReason,
+} from "../../src/disputes/terms.ts";
 
 const UNIT = 1_000_000;
 
@@ -15,13 +21,13 @@ describe("the bounty", () => {
     [1, 1],
     [100 * UNIT + 19, 5 * UNIT],
   ])("of %i is %i", (disputed, bounty) => {
-    expect(bountyOf(disputed, 6)).toBe(bounty);
+    expect(computeBounty(disputed, 6)).toBe(bounty);
   });
 
   it("is exact at the largest amount, and for a token with other decimals", () => {
-    expect(bountyOf(Number.MAX_SAFE_INTEGER, 6)).toBe(450_359_962_737_049);
-    expect(bountyOf(100, 0)).toBe(5);
-    expect(bountyOf(10, 2)).toBe(10);
+    expect(computeBounty(Number.MAX_SAFE_INTEGER, 6)).toBe(450_359_962_737_049);
+    expect(computeBounty(100, 0)).toBe(5);
+    expect(computeBounty(10, 2)).toBe(10);
   });
 });
 
@@ -36,7 +42,7 @@ describe("the amount that a vault pays", () => {
     [{ gross: 10, refundedBefore: 6, refund: 4, bounty: 1, bountyBy: "provider" }, 4],
     [{ gross: 10, refundedBefore: 12, refund: 4, bounty: 1, bountyBy: "provider" }, 0],
   ] as const)("for %o is %i", (owing, payable) => {
-    expect(awardPayable(owing)).toBe(payable);
+    expect(computeAwardPayable(owing)).toBe(payable);
   });
 });
 
@@ -55,7 +61,7 @@ describe("a waiting part of an award", () => {
 });
 
 it("scores a task by the share that was not refunded", () => {
-  expect([scoreAfter(4, 10), scoreAfter(10, 10), scoreAfter(0, 10)]).toEqual([0.6, 0, 1]);
+  expect([computePartialScore(4, 10), computePartialScore(10, 10), computePartialScore(0, 10)]).toEqual([0.6, 0, 1]);
 });
 
 it("reads the reasons of both vocabularies", () => {
@@ -70,7 +76,7 @@ it("reads the reasons of both vocabularies", () => {
     "",
     "__proto__",
   ];
-  expect(words.map(reasonOf)).toEqual([
+  expect(words.map(toDisputeReason)).toEqual([
     ...["not_delivered", "not_as_described", "not_as_described", "unauthorized", "other", "unauthorized"],
     ...[null, null, null],
   ]);

@@ -4,8 +4,8 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import {
   type Booked,
-  emptyLineNumberAfter,
-  emptyVault,
+  computeEmptyLineNumber,
+  createEmptyVault,
   type Movement,
   toLedgerLines,
   toLineOfSight,
@@ -13,7 +13,7 @@ import {
 } from "../../src/escrow/ledger.ts";
 import { runs } from "../support/scale.ts";
 
-const VAULT: Vault = emptyVault({ did: "did:aeap:1", network: "base-sepolia", contract: "0xaa" });
+const VAULT: Vault = createEmptyVault({ did: "did:aeap:1", network: "base-sepolia", contract: "0xaa" });
 type Act = { kind: Movement["kind"] | "transfer"; amount: number };
 
 /** The events of a vault's history, as the contract would emit them. */
@@ -94,8 +94,8 @@ describe("the lines of a vault", () => {
     );
     expect(differences).toEqual([]);
     expect(lines.map(({ number, kind, amount, held }) => [number, kind, amount, held])).toEqual([
-      [emptyLineNumberAfter(-1), "settlement", 0, 15],
-      [emptyLineNumberAfter(0) - 1, "settlement", 0, 15],
+      [computeEmptyLineNumber(-1), "settlement", 0, 15],
+      [computeEmptyLineNumber(0) - 1, "settlement", 0, 15],
       [4, "deposit", 2, 17],
     ]);
     expect(lines.map(({ parts }) => parts !== null)).toEqual([true, true, false]);

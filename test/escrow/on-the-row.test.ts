@@ -3,9 +3,9 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { markDocumentStale } from "../../src/agents/store.ts";
 import type { EscrowState } from "../../src/core/vocabulary.ts";
 import { commit } from "../../src/db/batch.ts";
-import { worstEscrowState } from "../../src/escrow/states.ts";
+import { pickWorstEscrowState } from "../../src/escrow/states.ts";
 import { toMovedStates } from "../../src/escrow/store.ts";
-import { storedAgent } from "../standing/account-support.ts";
+import { storedAgent } from "../cascades/account-support.ts";
 import { createWorld, expectStatus, type World } from "../support/world.ts";
 
 let world: World;
@@ -35,7 +35,7 @@ describe("the escrow's state in the public status", () => {
         { network: "base", state: other },
       ];
       await Promise.all(escrows.map((escrow) => commit(db, markDocumentStale(db, before, toMovedStates([escrow])))));
-      expect(await shown(did)).toBe(worstEscrowState("PROVIDER", escrows));
+      expect(await shown(did)).toBe(pickWorstEscrowState("PROVIDER", escrows));
     },
   );
 });

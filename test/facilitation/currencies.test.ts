@@ -1,7 +1,7 @@
 // Two tokens of different currencies and decimals go the whole path between the same two agents: market, intent, payment by the contract of each
 // network, facilitation, task, escrow, document and reports. No view adds one currency to the other (HTTP-6).
 import { beforeAll, describe, expect, it } from "vitest";
-import { baseThreshold, escrowThreshold } from "../../src/escrow/threshold.ts";
+import { computeBaseThreshold, computeEscrowThreshold } from "../../src/escrow/threshold.ts";
 import { report } from "../agents/reports-support.ts";
 import { readAgent } from "../agents/support.ts";
 import { follow } from "../follower/support.ts";
@@ -145,7 +145,7 @@ describe("two currencies between the same two agents", () => {
       expect(overview.performance.settled_volume).toEqual(performance.settled_volume);
     }
     const { performance, escrow } = await aidOf(pair.provider.did);
-    const hundredths = escrowThreshold(baseThreshold({ decimals: 2 }), performance.agent_rating);
+    const hundredths = computeEscrowThreshold(computeBaseThreshold({ decimals: 2 }), performance.agent_rating);
     const thresholds = escrow.liability_profiles.map((profile: Json) => Number(profile.effective_threshold) * 100);
     expect(performance.agent_rating).toBeGreaterThan(0.5);
     expect(thresholds.map(Math.round)).toEqual([hundredths, hundredths]);

@@ -4,7 +4,7 @@ import { encodeFunctionData } from "viem/utils";
 import { beforeAll, expect, it } from "vitest";
 import { tokenAbi } from "../../scripts/chain/abi.ts";
 import { importJwks } from "../../src/protocol/jwks.ts";
-import { type PayableIntent, preparePayment, settleCalldata } from "../../src/protocol/payment.ts";
+import { encodeSettle, type PayableIntent, preparePayment } from "../../src/protocol/payment.ts";
 import { verifyReceipt } from "../../src/protocol/receipt.ts";
 import { account, mintAbi, send } from "../support/chain.ts";
 import { createWorld, expectStatus, type World } from "../support/world.ts";
@@ -34,7 +34,7 @@ it.each([
   const approve = { abi: tokenAbi, functionName: "approve", args: [contract, LIMITLESS] } as const;
   await send(NETWORK, PAYER, payment.token, encodeFunctionData(mint));
   await send(NETWORK, PAYER, payment.token, encodeFunctionData(approve));
-  const tx = await send(NETWORK, PAYER, contract, settleCalldata(payment));
+  const tx = await send(NETWORK, PAYER, contract, encodeSettle(payment));
   const { receipt } = expectStatus(await facilitate(world, { ...pair, intent, tx }), 200);
   const { body: jwks } = await world.call("GET", "/.well-known/aeap-ca-jwks", { key: null });
   const { issuer } = world.deps.config;

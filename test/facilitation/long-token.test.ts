@@ -4,11 +4,11 @@
 import { encodeFunctionData } from "viem/utils";
 import { beforeEach, describe, expect, it } from "vitest";
 import { DAY_MS } from "../../src/core/limits.ts";
+import { close, closeLater, givePassword } from "../cascades/account-support.ts";
 import { arbitrated, escrowOf, file, keepReserve, paidOutOf, payOut, read, resolve } from "../disputes/support.ts";
 import { balanceOf, bookedOf, follow, heldBy, setRefundTo } from "../follower/support.ts";
 import { marketsPath } from "../markets/support.ts";
 import { deposit, livePrincipal, openLive, outcome, promoted, rows, under } from "../promotion/support.ts";
-import { close, closeLater, givePassword } from "../standing/account-support.ts";
 import { account, chainOf, networksWith, payOnChain, send } from "../support/chain.ts";
 import { type Agent, createWorld, expectStatus, type Json, type World } from "../support/world.ts";
 import { chainThreshold, drive } from "../vaults/support.ts";

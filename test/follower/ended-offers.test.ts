@@ -4,10 +4,10 @@
 // `lab-ended`.
 import { afterEach, beforeAll, describe, expect, it } from "vitest";
 import { abandonIntents } from "../../src/payments/abandon.ts";
+import { close, givePassword, suspend } from "../cascades/account-support.ts";
 import { PATH, type Pair } from "../facilitation/support.ts";
 import { buyer, dailyLimit, delegateOf, spendState } from "../payments/support.ts";
 import { rows } from "../promotion/support.ts";
-import { close, givePassword, suspend } from "../standing/account-support.ts";
 import { networksWith, payOnChain } from "../support/chain.ts";
 import { labOf } from "../support/lab.ts";
 import { type Agent, createWorld, expectStatus, type Json, type Reply, type World } from "../support/world.ts";

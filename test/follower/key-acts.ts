@@ -3,7 +3,7 @@ import { encodeFunctionData } from "viem/utils";
 import { afterEach, beforeAll, beforeEach, inject } from "vitest";
 import { authorityAbi, settlementAbi } from "../../scripts/chain/abi.ts";
 import { DELAYS } from "../../scripts/chain/roles.ts";
-import { operationIdOf } from "../../src/chain/delayed.ts";
+import { computeOperationId } from "../../src/chain/delayed.ts";
 import { hashDid } from "../../src/chain/hashes.ts";
 import { rows } from "../promotion/support.ts";
 import { account, asRole, chainOf, networksWith, send } from "../support/chain.ts";
@@ -40,7 +40,7 @@ export async function atOnce(by: string, data: Hex): Promise<string> {
   const call = asRole(LAB, data);
   return send(LAB, by, call.to, call.data);
 }
-export const idOf = (by: string, target: Hex, data: Hex): string => operationIdOf({ caller: by, target, data });
+export const idOf = (by: string, target: Hex, data: Hex): string => computeOperationId({ caller: by, target, data });
 export const isWaiting = async (id: string): Promise<boolean> => {
   const data = managers("getSchedule", [id]);
   return BigInt(await lab("eth_call", { to: authority(), data }, "latest")) > 0n;

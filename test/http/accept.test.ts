@@ -1,6 +1,6 @@
 // A client's weight of a type is the weight of the most specific range that covers it (RFC 9110, 12.5.1).
 import { describe, expect, it } from "vitest";
-import { acceptWeights, choosePreferred } from "../../src/http/accept.ts";
+import { choosePreferred, parseAcceptWeights } from "../../src/http/accept.ts";
 
 describe("the weight of a type", () => {
   it.each([
@@ -14,7 +14,7 @@ describe("the weight of a type", () => {
     ["APPLICATION/JWT", 0, 1],
     ["text/html", 0, 0],
   ])("under %s is %d for JSON and %d for a JWT", (accept, json, jwt) => {
-    const weight = acceptWeights(accept);
+    const weight = parseAcceptWeights(accept);
     expect([weight("application/json"), weight("application/jwt")]).toEqual([json, jwt]);
   });
 });

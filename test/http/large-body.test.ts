@@ -1,7 +1,7 @@
 // A route with large bodies knows its caller before it reads a body (HTTP-36).
 import { createExecutionContext, waitOnExecutionContext } from "cloudflare:test";
 import { beforeAll, describe, expect, it, vi } from "vitest";
-import { newSessionToken } from "../../src/accounts/tokens.ts";
+import { drawSessionToken } from "../../src/accounts/tokens.ts";
 import { readBody } from "../../src/http/json.ts";
 import { formHeaders } from "../support/form.ts";
 import { createWorld, env, ISSUER, type World } from "../support/world.ts";
@@ -40,7 +40,7 @@ describe("the body of an upload is not read", () => {
   it.each([
     ["without a credential", async () => ({})],
     ["with a management key", async () => ({ "Service-Api-Key": world.key })],
-    ["with an unknown session", async () => ({ Authorization: `Bearer ${(await newSessionToken()).token}` })],
+    ["with an unknown session", async () => ({ Authorization: `Bearer ${(await drawSessionToken()).token}` })],
     [
       "with a session that has ended",
       async () => ({

@@ -7,7 +7,7 @@ import { managementKeys } from "../../src/db/tables/accounts.ts";
 import { certificates } from "../../src/db/tables/agents.ts";
 import { idempotencyOutcomes } from "../../src/db/tables/journal.ts";
 import { principals } from "../../src/db/tables/principals.ts";
-import { route } from "../../src/http/route.ts";
+import { defineRoute } from "../../src/http/route.ts";
 import { type Headers, prove, secondsAway } from "../auth/support.ts";
 import { buyer, orderOf, seller } from "../payments/support.ts";
 import { attested, moveClock, stopped } from "../support/clock.ts";
@@ -136,7 +136,7 @@ describe("a handler that reads twice", () => {
   const probing = (world: World, clocks: readonly number[]) =>
     withRoute(
       world,
-      route({
+      defineRoute({
         operationId: "probe",
         method: "get",
         path: "/v1/probe",

@@ -3,8 +3,8 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import { ROUTES } from "../../src/app.ts";
 import { isFinal } from "../../src/core/vocabulary.ts";
-import { honoPath } from "../../src/http/router.ts";
-import { proofTimestamp, signProof } from "../../src/protocol/proof.ts";
+import { toHonoPath } from "../../src/http/router.ts";
+import { formatProofTimestamp, signProof } from "../../src/protocol/proof.ts";
 import { freshAddress, freshClient, mailedToken, PASSWORD } from "../accounts/support.ts";
 import { facilitated } from "../facilitation/support.ts";
 import { follow, takenAway } from "../follower/support.ts";
@@ -85,7 +85,7 @@ describe("the lists", () => {
   });
 
   it("name everything that the app answers without a route", () => {
-    const routes = new Set(ROUTES.map((route) => `${route.method.toUpperCase()} ${honoPath(route)}`));
+    const routes = new Set(ROUTES.map((route) => `${route.method.toUpperCase()} ${toHonoPath(route)}`));
     const bound = world.app.routes.map(({ method, path }) => `${method} ${path}`);
     const beside = [...new Set(bound)].filter((one) => !one.startsWith("ALL ") && !routes.has(one));
     expect(beside.sort()).toEqual([...BESIDE]);
@@ -165,7 +165,7 @@ describe("the public reads of an agent", () => {
   it("reveal the signer in the check of a proof", async () => {
     const { did, privateKey, certificate } = stage.caller;
     const { nonce } = (await ask("getChallenge")).body;
-    const timestamp = proofTimestamp(Date.now());
+    const timestamp = formatProofTimestamp(Date.now());
     const { proof } = await signProof({ kind: "challenge", timestamp, nonce, agentDid: did }, privateKey);
     const body = { proof_type: "challenge_response", certificate, nonce, proof, timestamp };
     for (const verified of [true, false]) expect((await ask("verifyProof", { body })).body.verified).toBe(verified);

@@ -5,7 +5,7 @@ import { createApp, ROUTES } from "../../src/app.ts";
 import type { Surface } from "../../src/call.ts";
 import { HOUR_MS } from "../../src/core/limits.ts";
 import type { Route } from "../../src/http/route.ts";
-import { proofTimestamp, signProof } from "../../src/protocol/proof.ts";
+import { formatProofTimestamp, signProof } from "../../src/protocol/proof.ts";
 import { PLAYS } from "../consequences/plays/all.ts";
 import { READING_POSTS } from "../consequences/table.ts";
 import { isWhole } from "../support/scale.ts";
@@ -192,7 +192,7 @@ describe("a valid verification reads no copy of the database:", () => {
   }
   async function challengeProof() {
     const { nonce } = await open("GET", "/v1/verify/challenge");
-    const timestamp = proofTimestamp(Date.now());
+    const timestamp = formatProofTimestamp(Date.now());
     const { proof } = await signProof({ kind: "challenge", timestamp, nonce, agentDid: agent.did }, agent.privateKey);
     return { proof_type: "challenge_response", certificate: agent.certificate, nonce, proof, timestamp };
   }

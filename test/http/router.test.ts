@@ -8,7 +8,7 @@ import { ServiceError } from "../../src/core/errors.ts";
 import type { Entrance, Entrances } from "../../src/http/call.ts";
 import { findMethods } from "../../src/http/methods.ts";
 import type { Route } from "../../src/http/route.ts";
-import { honoPath } from "../../src/http/router.ts";
+import { toHonoPath } from "../../src/http/router.ts";
 import { createWorld, env, ISSUER, type World } from "../support/world.ts";
 
 let world: World;
@@ -20,7 +20,7 @@ describe("the app", () => {
   it("answers the routes of the list, each bound once, and paths that need no caller", () => {
     const bound = createApp(world.deps).routes.filter(({ method, path }) => method !== "ALL" || path !== "/*");
     const nameOf = ({ method, path }: { method: string; path: string }) => `${method} ${path}`;
-    const listed = ROUTES.map((route) => nameOf({ method: route.method.toUpperCase(), path: honoPath(route) }));
+    const listed = ROUTES.map((route) => nameOf({ method: route.method.toUpperCase(), path: toHonoPath(route) }));
     const names = bound.map(nameOf);
     expect(names.slice(0, listed.length)).toEqual(listed);
     expect(new Set(names).size).toBe(names.length);

@@ -8,7 +8,7 @@ import { openMeter } from "../../bench/meter.ts";
 import { createApp, ROUTES } from "../../src/app.ts";
 import { findClockOffset } from "../../src/db/clock.ts";
 import { answer } from "../../src/http/answer.ts";
-import { route } from "../../src/http/route.ts";
+import { defineRoute } from "../../src/http/route.ts";
 import { stopRealTime } from "../auth/support.ts";
 import { stopped } from "../support/clock.ts";
 import { send, withConfig, withDeps, withEmptyCache, withRoute } from "../support/variants.ts";
@@ -213,7 +213,7 @@ describe("an answer that changes, or belongs to one caller", () => {
     ["private, max-age=60", 1],
     ["no-store", 1],
   ])("with the header %s costs the second read %i trips", async (caching, trips) => {
-    const probe = route({
+    const probe = defineRoute({
       ...{ operationId: "probe", method: "get", path: "/v1/probe" },
       ...{ surfaces: ["public"], status: 200, response: { schema: z.unknown() }, errors: [] },
       shared: () => "json",

@@ -6,7 +6,7 @@ import { emailInput, passwordInput } from "../../src/accounts/sign-up-schema.ts"
 import { agentInput } from "../../src/agents/schema.ts";
 import { toIso } from "../../src/core/clock.ts";
 import { DAY_MS } from "../../src/core/limits.ts";
-import { name, normalized, referenceInput, text } from "../../src/http/schemas.ts";
+import { buildNameSchema, buildNormalizedSchema, buildTextSchema, referenceInput } from "../../src/http/schemas.ts";
 import { account } from "../support/chain.ts";
 import { runs } from "../support/scale.ts";
 import {
@@ -33,9 +33,9 @@ const PIECES = [
 const written = fc.array(fc.constantFrom(...PIECES), { maxLength: 12 }).map((pieces) => pieces.join(""));
 
 describe.each([
-  ["a name", name(20)],
+  ["a name", buildNameSchema(20)],
   ["a reference", referenceInput],
-  ["a text", text(20)],
+  ["a text", buildTextSchema(20)],
   ["a capability", capabilities.element],
   ["an action", authorized_actions.element],
   ["an email address", emailInput],
@@ -53,7 +53,7 @@ describe.each([
 });
 
 describe("a normalized text", () => {
-  const field = normalized("NFC", 10).max(10, { abort: true });
+  const field = buildNormalizedSchema("NFC", 10).max(10, { abort: true });
 
   it("is judged by its length in its form", () => {
     expect(field.safeParse("\u03b1\u0313\u0300\u0345".repeat(10)).data).toBe("\u1f82".repeat(10));
@@ -62,13 +62,13 @@ describe("a normalized text", () => {
 
   it("may be five times as long as its form", () => {
     const long = "\u{1d6fc}\u0313\u0300\u0345".repeat(10);
-    expect(normalized("NFKC", 10).max(10).parse(long)).toBe("\u1f82".repeat(10));
+    expect(buildNormalizedSchema("NFKC", 10).max(10).parse(long)).toBe("\u1f82".repeat(10));
   });
 
   it("is not normalized if it is too long in every form", () => {
     const disordered = "\u0301\u0316".repeat(26);
-    expect(normalized("NFC", 10).parse(disordered)).toBe(disordered);
-    expect(normalized("NFC", 26).parse(disordered)).not.toBe(disordered);
+    expect(buildNormalizedSchema("NFC", 10).parse(disordered)).toBe(disordered);
+    expect(buildNormalizedSchema("NFC", 26).parse(disordered)).not.toBe(disordered);
   });
 });
 

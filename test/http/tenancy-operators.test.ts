@@ -3,8 +3,8 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import type { Route } from "../../src/http/route.ts";
 import { raiseAlert } from "../../src/journal/alerts.ts";
+import { credential } from "../cascades/revocation-support.ts";
 import { must, operator, store } from "../consequences/plays/stage.ts";
-import { credential } from "../standing/revocation-support.ts";
 import type { Json } from "../support/world.ts";
 import { attestationBy, drawKey, registerVerifier, type VerifierPair } from "../verifiers/support.ts";
 import { newDispute, type Platform, type Side } from "./tenancy-makers.ts";

@@ -1,7 +1,7 @@
 // The sides of a walk over other tenants' objects: two platforms in both environments, their objects, their callers, and the forms that a request
 // may have.
 import examples from "../../scripts/openapi/examples.json" with { type: "json" };
-import { newId } from "../../src/core/ids.ts";
+import { createId } from "../../src/core/ids.ts";
 import { encodeCursor } from "../../src/core/page.ts";
 import type { Environment } from "../../src/core/vocabulary.ts";
 import type { Route } from "../../src/http/route.ts";
@@ -258,7 +258,9 @@ const PREFIXES = {
 
 /** A well-formed id without an object. */
 export const nowhere = (member: string): string =>
-  member in PREFIXES ? newId(PREFIXES[member as keyof typeof PREFIXES], Date.now()) : `did:aeap:${crypto.randomUUID()}`;
+  member in PREFIXES
+    ? createId(PREFIXES[member as keyof typeof PREFIXES], Date.now())
+    : `did:aeap:${crypto.randomUUID()}`;
 
 // ---- Requests --------------------------------------------------------------------------------------------------------------
 

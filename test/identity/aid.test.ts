@@ -4,7 +4,7 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { addMonths } from "../../src/core/clock.ts";
 import { verifyAid } from "../../src/protocol/aid.ts";
 import { verifyCertificate } from "../../src/protocol/certificate.ts";
-import { proofTimestamp, signProof, verifyProof } from "../../src/protocol/proof.ts";
+import { formatProofTimestamp, signProof, verifyProof } from "../../src/protocol/proof.ts";
 import { facilitated } from "../facilitation/support.ts";
 import { runs } from "../support/scale.ts";
 import { send } from "../support/variants.ts";
@@ -251,7 +251,7 @@ describe("the certificate", () => {
     });
     const statement = {
       kind: "bound",
-      timestamp: proofTimestamp(Date.now()),
+      timestamp: formatProofTimestamp(Date.now()),
       callerDid: agent.did,
       calleeDid: agent.did,
     } as const;

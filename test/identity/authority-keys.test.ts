@@ -3,7 +3,7 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { DAY_MS, HOUR_MS } from "../../src/core/limits.ts";
 import { authorityKeys } from "../../src/db/tables/agents.ts";
 import { alerts } from "../../src/db/tables/journal.ts";
-import { droppableFrom, findKeyFaults, type NamedKey, type SeenKey } from "../../src/identity/authority-keys.ts";
+import { computeDroppableFrom, findKeyFaults, type NamedKey, type SeenKey } from "../../src/identity/authority-keys.ts";
 import { noteAuthorityKeys } from "../../src/identity/note-authority-keys.ts";
 import { openCertificateAuthority } from "../../src/protocol/certificate-authority.ts";
 import { createWorld, env, expectStatus, type Json, type World } from "../support/world.ts";
@@ -28,7 +28,7 @@ const faultsAt = (named: NamedKey[], known: SeenKey[], now = NOW) =>
 describe("a secret", () => {
   it("may not lack a key while its certificates may be valid, to the millisecond", () => {
     const old = signed("old");
-    const until = droppableFrom(old) ?? 0;
+    const until = computeDroppableFrom(old) ?? 0;
     expect(new Date(until).toISOString()).toBe("2027-05-31T02:00:00.000Z");
     const known = [signed("new"), old];
     expect(faultsAt([signing("new")], known, until - 1)).toEqual(["old"]);

@@ -7,7 +7,7 @@ import { addMonths } from "../../src/core/clock.ts";
 import { CERTIFICATE_MONTHS, DAY_MS, HOUR_MS } from "../../src/core/limits.ts";
 import { authorityKeys } from "../../src/db/tables/agents.ts";
 import { noteAuthorityKeys } from "../../src/identity/note-authority-keys.ts";
-import { jwkThumbprint } from "../../src/protocol/jwks.ts";
+import { computeJwkThumbprint } from "../../src/protocol/jwks.ts";
 import { type Agent, createWorld, expectStatus, type Json, type World } from "../support/world.ts";
 import {
   type Entry,
@@ -25,7 +25,10 @@ let agent: Agent;
 let owner: World;
 beforeAll(async () => {
   next = await newEntry("published");
-  kids = { old: await jwkThumbprint(presentAuthorityKey("signing").jwk), next: await jwkThumbprint(next.jwk) };
+  kids = {
+    old: await computeJwkThumbprint(presentAuthorityKey("signing").jwk),
+    next: await computeJwkThumbprint(next.jwk),
+  };
   owner = await createWorld();
   await owner.deps.db.delete(authorityKeys);
   agent = await owner.consumer();
@@ -98,7 +101,7 @@ describe("a rotation", () => {
 describe("a key that signed nothing", () => {
   it("is forgotten when it leaves the secret, so that its day of notice starts again if it returns", async () => {
     const spare = await newEntry("published");
-    const kid = await jwkThumbprint(spare.jwk);
+    const kid = await computeJwkThumbprint(spare.jwk);
     const present = { ...next, use: "signing" };
     const had = await deployed(present, spare);
     await had.run(noteAuthorityKeys);

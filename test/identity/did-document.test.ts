@@ -1,7 +1,7 @@
 // The DID document as linked data, under its did:web, and with its valid keys (IDN-2, IDN-30, IDN-31).
 import jsonld from "jsonld/dist/jsonld.esm.min.js";
 import { beforeAll, describe, expect, it } from "vitest";
-import { didDocument } from "../../src/identity/did-document.ts";
+import { buildDidDocument } from "../../src/identity/did-document.ts";
 import { type Agent, createWorld, ISSUER, type Json, type World } from "../support/world.ts";
 import didContext from "./contexts/did-v1.json" with { type: "json" };
 import jwkContext from "./contexts/jwk-v1.json" with { type: "json" };
@@ -52,7 +52,7 @@ describe("JSON-LD in safe mode", () => {
     const documents = [
       await documentOf(agent.did, "did-web/did.json"),
       await documentOf(did),
-      didDocument(
+      buildDidDocument(
         own,
         ["newer", "older"].map((keyId) => ({ keyId, publicJwk })),
         ISSUER,
@@ -92,7 +92,7 @@ describe("the did:web", () => {
   });
 
   it("encodes the colon of a port", () => {
-    const at = (issuer: string) => didDocument({ did: UNKNOWN, endpointUrl: "" }, [], issuer).alsoKnownAs[0];
+    const at = (issuer: string) => buildDidDocument({ did: UNKNOWN, endpointUrl: "" }, [], issuer).alsoKnownAs[0];
     expect(at("http://localhost:8787")).toMatch(/^did:web:localhost%3A8787:v1:agents:did%3Aaeap%3A/);
   });
 
@@ -122,7 +122,7 @@ describe("the keys", () => {
   it("keep the order in which they are given, each in every relationship", () => {
     const publicJwk = { kty: "EC", crv: "P-256", x: "x", y: "y" } as const;
     const keys = ["newer", "older"].map((keyId) => ({ keyId, publicJwk }));
-    const document: Json = didDocument({ did: UNKNOWN, endpointUrl: "https://agent.example/" }, keys, ISSUER);
+    const document: Json = buildDidDocument({ did: UNKNOWN, endpointUrl: "https://agent.example/" }, keys, ISSUER);
     const ids = [`${UNKNOWN}#newer`, `${UNKNOWN}#older`];
     expect(document.verificationMethod.map(({ id }: Json) => id)).toEqual(ids);
     expect([document.authentication, document.assertionMethod]).toEqual([ids, ids]);

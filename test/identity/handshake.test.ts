@@ -2,7 +2,7 @@
 import { getListFromStatusListJWT, getStatusListFromJWT } from "@sd-jwt/jwt-status-list";
 import { createLocalJWKSet, jwtVerify } from "jose";
 import { beforeAll, describe, expect, it } from "vitest";
-import { proofTimestamp, signProof } from "../../src/protocol/proof.ts";
+import { formatProofTimestamp, signProof } from "../../src/protocol/proof.ts";
 import { withEmptyCache } from "../support/variants.ts";
 import { type Agent, createWorld, env, expectStatus, type World } from "../support/world.ts";
 
@@ -17,7 +17,7 @@ const open = (path: string, body?: unknown) =>
   world.call(body === undefined ? "GET" : "POST", path, { key: null, ...(body !== undefined && { body }) });
 
 async function answerTo(nonce: string, overrides: Record<string, unknown> = {}) {
-  const timestamp = proofTimestamp(Date.now());
+  const timestamp = formatProofTimestamp(Date.now());
   const { proof } = await signProof({ kind: "challenge", timestamp, nonce, agentDid: agent.did }, agent.privateKey);
   return { proof_type: "challenge_response", certificate: agent.certificate, nonce, proof, timestamp, ...overrides };
 }
@@ -59,7 +59,7 @@ describe("a challenge", () => {
 describe("a bound proof", () => {
   it("may be checked again, because checking it does not use it up", async () => {
     const consumer = await world.consumer();
-    const timestamp = proofTimestamp(Date.now());
+    const timestamp = formatProofTimestamp(Date.now());
     const { proof } = await signProof(
       { kind: "bound", timestamp, callerDid: consumer.did, calleeDid: agent.did },
       consumer.privateKey,

@@ -3,7 +3,7 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { alerts } from "../../src/db/tables/journal.ts";
 import { noteAuthorityKeys } from "../../src/identity/note-authority-keys.ts";
 import { type CertificateClaims, issueCertificate, verifyCertificate } from "../../src/protocol/certificate.ts";
-import { importSigningKey, publicPart } from "../../src/protocol/jwks.ts";
+import { importSigningKey, pickPublicPart } from "../../src/protocol/jwks.ts";
 import { type Agent, createWorld, expectStatus, ISSUER, type Json, type World } from "../support/world.ts";
 import {
   kidIn,
@@ -43,7 +43,7 @@ const checkOf = async (on: World, certificate: string): Promise<Json> =>
 describe("a thief of the CA's signing key", () => {
   it("cannot call as an agent with a certificate over another key, although DID and jti are the agent's", async () => {
     const { publicKey, privateKey } = await newPair();
-    const jwk = publicPart((await crypto.subtle.exportKey("jwk", publicKey)) as never);
+    const jwk = pickPublicPart((await crypto.subtle.exportKey("jwk", publicKey)) as never);
     const certificate = await issueCertificate({ ...claims, cnf: { jwk } }, (await world.deps.ca()).signing);
     const refused = await open(world, { ...victim, certificate, privateKey });
     expect([refused.status, refused.body.code]).toEqual([401, "aeap_verification_failed"]);

@@ -1,8 +1,8 @@
 // `POST /v1/verify/proof` also checks, besides the signature, whether the certificate of the key is still valid (IDN-27).
 import { beforeAll, describe, expect, it } from "vitest";
 import { issueCertificate, verifyCertificate } from "../../src/protocol/certificate.ts";
-import { publicPart } from "../../src/protocol/jwks.ts";
-import { proofTimestamp, signProof } from "../../src/protocol/proof.ts";
+import { pickPublicPart } from "../../src/protocol/jwks.ts";
+import { formatProofTimestamp, signProof } from "../../src/protocol/proof.ts";
 import { type Agent, createWorld, expectStatus, ISSUER, type Json, type World } from "../support/world.ts";
 import { newPair } from "./authority-support.ts";
 
@@ -19,14 +19,14 @@ const send = async (path: string, body: Json): Promise<Json> =>
   expectStatus(await world.call("POST", path, { body }), 200);
 
 const bound = async ({ did, certificate, privateKey }: Agent): Promise<Json> => {
-  const timestamp = proofTimestamp(Date.now());
+  const timestamp = formatProofTimestamp(Date.now());
   const statement = { kind: "bound", timestamp, callerDid: did, calleeDid: callee.did } as const;
   const { proof } = await signProof(statement, privateKey);
   return { proof_type: "bound_proof", certificate, proof, timestamp, callee_did: callee.did };
 };
 const challenged = async ({ did, certificate, privateKey }: Agent): Promise<Json> => {
   const { nonce } = await open("/v1/verify/challenge");
-  const timestamp = proofTimestamp(Date.now());
+  const timestamp = formatProofTimestamp(Date.now());
   const { proof } = await signProof({ kind: "challenge", timestamp, nonce, agentDid: did }, privateKey);
   return { proof_type: "challenge_response", certificate, nonce, proof, timestamp };
 };
@@ -61,7 +61,7 @@ describe.each([
     const checked = await verifyCertificate(agent.certificate, verification, { issuer: ISSUER, now: Date.now() });
     if (!checked.ok) throw new Error(checked.reason);
     const { publicKey, privateKey } = await newPair();
-    const jwk = publicPart((await crypto.subtle.exportKey("jwk", publicKey)) as never);
+    const jwk = pickPublicPart((await crypto.subtle.exportKey("jwk", publicKey)) as never);
     const certificate = await issueCertificate({ ...checked.claims, cnf: { jwk } }, signing);
     const refused = { verified: false, reason: "unknown", agent_id: null };
     expect(await open("/v1/verify/proof", await prove({ ...agent, certificate, privateKey }))).toEqual(refused);

@@ -1,15 +1,15 @@
 // An invocation may send the database 1,000 statements (JOB-12), so each job's messages are cut so that the longest fits.
 import { eq, sql } from "drizzle-orm";
 import { beforeAll, describe, expect, it } from "vitest";
+import { finishCascades } from "../../src/cascades/cascades.ts";
+import { endAttestations } from "../../src/cascades/expire.ts";
+import { SLICE } from "../../src/cascades/slice.ts";
 import type { JobMessage } from "../../src/context.ts";
 import { agents } from "../../src/db/tables/agents.ts";
 import { jobs } from "../../src/db/tables/journal.ts";
 import { cascades, principals } from "../../src/db/tables/principals.ts";
 import { runMessage } from "../../src/jobs/run.ts";
 import { startJobs } from "../../src/jobs/start.ts";
-import { finishCascades } from "../../src/standing/cascades.ts";
-import { endAttestations } from "../../src/standing/expire.ts";
-import { SLICE } from "../../src/standing/slice.ts";
 import { createWorld, type World } from "../support/world.ts";
 
 const MOST = 1_000;

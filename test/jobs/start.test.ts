@@ -7,7 +7,7 @@ import { Conflict } from "../../src/core/retry.ts";
 import { readBatch } from "../../src/db/batch.ts";
 import { jobs } from "../../src/db/tables/journal.ts";
 import type { BulkJob, EachJob, SliceResult } from "../../src/jobs/job.ts";
-import { beginLook, namesOf, recordTrigger, startJobs } from "../../src/jobs/start.ts";
+import { beginLook, listJobNames, recordTrigger, startJobs } from "../../src/jobs/start.ts";
 import { listJobs } from "../../src/jobs/store.ts";
 import { drain, jobOf, listed, raised, setJobStage, stage, stored } from "./support.ts";
 
@@ -230,7 +230,7 @@ describe("the row of a trigger", () => {
   const NAME = "every_minute";
   /** Runs the trigger for one minute. */
   async function come(...known: EachJob[]): Promise<number> {
-    const look = beginLook(stage.deps, [NAME, ...namesOf(known)]);
+    const look = beginLook(stage.deps, [NAME, ...listJobNames(known)]);
     const started = await startJobs(stage.deps, known, look);
     stage.world.meter.reset();
     await recordTrigger(stage.deps, NAME, [started], look);

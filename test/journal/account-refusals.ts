@@ -1,5 +1,5 @@
 // Refused calls of each operation on the platform account, for test/journal/refusals.test.ts.
-import { newSessionToken } from "../../src/accounts/tokens.ts";
+import { drawSessionToken } from "../../src/accounts/tokens.ts";
 import { bearer, PASSWORD, post } from "../accounts/support.ts";
 import { operator } from "../consequences/plays/stage.ts";
 import { documentParts, formBytes, formHeaders, pdf } from "../support/form.ts";
@@ -53,7 +53,7 @@ export function accountRefusals(at: () => World): Readonly<Record<string, readon
         "an unknown session",
         "invalid_credentials",
         async () => {
-          const headers = bearer((await newSessionToken()).token);
+          const headers = bearer((await drawSessionToken()).token);
           return at().call("DELETE", "/v1/platform/sessions/current", { key: null, headers });
         },
       ],

@@ -8,7 +8,7 @@ import { hashNewEntries } from "../../src/journal/activity-chain.ts";
 import { checkChain } from "../../src/journal/activity-heads.ts";
 import { verifyActivityHead } from "../../src/protocol/activity-head.ts";
 import { signJws } from "../../src/protocol/jws.ts";
-import { FIRST_HASH, nextHash } from "../../src/protocol/running-hash.ts";
+import { computeNextHash, FIRST_HASH } from "../../src/protocol/running-hash.ts";
 import { DAY } from "../consequences/plays/stage.ts";
 import { deliver } from "../support/queue.ts";
 import { createWorld, type Json } from "../support/world.ts";
@@ -21,7 +21,7 @@ describe("the running hash", () => {
     const hashes = (await rowsOf(world)).map((row) => row.hash);
     let hash = FIRST_HASH;
     for (const [i, entry] of data.toReversed().entries()) {
-      hash = await nextHash(hash, entry);
+      hash = await computeNextHash(hash, entry);
       expect(hashes[i]).toBe(hash);
     }
   });

@@ -1,6 +1,6 @@
 // The activity log as CSV (EVT-14, HTTP-37): chosen by Accept, streamed in slices, at most 31 days, with formulas defused.
 import { describe, expect, it } from "vitest";
-import { csvAnswer } from "../../src/http/csv.ts";
+import { answerCsv } from "../../src/http/csv.ts";
 import { DAY } from "../consequences/plays/stage.ts";
 import { createWorld, expectStatus, type Json, type World } from "../support/world.ts";
 import { LOG, readLog, write } from "./activity-support.ts";
@@ -108,7 +108,7 @@ describe("a CSV of any listing", () => {
       yield [cells];
     })();
     const columns = cells.map((_, i) => [`c${i}`, (row: typeof cells) => row[i] ?? null] as const);
-    const { body } = csvAnswer("cells", columns, slices);
+    const { body } = answerCsv("cells", columns, slices);
     return linesOf(await new Response(body).text()).join("\r\n");
   };
 
@@ -154,7 +154,7 @@ describe("a CSV of any listing", () => {
         ended = true;
       }
     })();
-    const { body } = csvAnswer("n", [["n", ([n]: number[]) => n ?? null]], slices);
+    const { body } = answerCsv("n", [["n", ([n]: number[]) => n ?? null]], slices);
     const reader = (body as ReadableStream<Uint8Array>).getReader();
     for (let read = 0; read < 3; read++) await reader.read();
     await reader.cancel();

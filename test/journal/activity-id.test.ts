@@ -1,12 +1,12 @@
 // The id of an activity entry is computed from its number, and back (EVT-11).
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { idPattern, newId } from "../../src/core/ids.ts";
+import { buildIdPattern, createId } from "../../src/core/ids.ts";
 import { parseActivitySeq, toActivityId } from "../../src/journal/activity-id.ts";
 import { runs } from "../support/scale.ts";
 
 const NOW = 1_795_234_800_000;
-const platform = newId("plt", NOW);
+const platform = createId("plt", NOW);
 
 describe("the id of an activity entry", () => {
   it("gives its number to its platform, for any number and any instant", () => {
@@ -15,7 +15,7 @@ describe("the id of an activity entry", () => {
     fc.assert(
       fc.property(fc.string(), seqs, instants, (platformId, seq, at) => {
         const id = toActivityId(platformId, seq, at);
-        expect(id).toMatch(idPattern("act"));
+        expect(id).toMatch(buildIdPattern("act"));
         expect(parseActivitySeq(platformId, id)).toBe(seq);
       }),
       runs(),
@@ -31,14 +31,14 @@ describe("the id of an activity entry", () => {
     ];
     expect(ids.toSorted()).toEqual(ids);
     // Another kind of id has the same time at that instant.
-    expect(ids[1]?.slice(4, 13)).toBe(newId("evt", NOW).slice(4, 13));
+    expect(ids[1]?.slice(4, 13)).toBe(createId("evt", NOW).slice(4, 13));
   });
 
   it("is not an id of another platform's log", () => {
-    expect(parseActivitySeq(newId("plt", NOW), toActivityId(platform, 7, NOW))).toBeNull();
+    expect(parseActivitySeq(createId("plt", NOW), toActivityId(platform, 7, NOW))).toBeNull();
   });
 
-  it.each(["", "act_1", newId("act", NOW), newId("evt", NOW), toActivityId(platform, 7, NOW).toLowerCase()])(
+  it.each(["", "act_1", createId("act", NOW), createId("evt", NOW), toActivityId(platform, 7, NOW).toLowerCase()])(
     "is not %s",
     (text) => {
       expect(parseActivitySeq(platform, text)).toBeNull();

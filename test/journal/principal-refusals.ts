@@ -1,7 +1,7 @@
 // Refused calls of each operation on principals and customers, for test/journal/refusals.test.ts.
 
-import { operator } from "../standing/account-support.ts";
-import { revokeAs } from "../standing/revocation-support.ts";
+import { operator } from "../cascades/account-support.ts";
+import { revokeAs } from "../cascades/revocation-support.ts";
 import { principalBody, type Reply, type World } from "../support/world.ts";
 import type { Refusal } from "./account-refusals.ts";
 

@@ -1,5 +1,5 @@
 // Refused calls of each operation on webhook endpoints and their deliveries, for test/journal/refusals.test.ts.
-import { newId } from "../../src/core/ids.ts";
+import { createId } from "../../src/core/ids.ts";
 import { DAY_MS, HOUR_MS } from "../../src/core/limits.ts";
 import { must } from "../consequences/plays/stage.ts";
 import type { Reply, World } from "../support/world.ts";
@@ -82,8 +82,12 @@ export function webhookRefusals(
     replayEvents: [
       ["no position", "validation_failed", () => post("enabled", "/replay", {})],
       ["an instant in the future", "validation_failed", () => replay("enabled", hour(1))],
-      ["an unknown event", "validation_failed", () => replay("enabled", newId("evt", Date.now()))],
-      ["an event that is too old", "cursor_expired", () => replay("enabled", newId("evt", Date.now() - 31 * DAY_MS))],
+      ["an unknown event", "validation_failed", () => replay("enabled", createId("evt", Date.now()))],
+      [
+        "an event that is too old",
+        "cursor_expired",
+        () => replay("enabled", createId("evt", Date.now() - 31 * DAY_MS)),
+      ],
       ["a disabled endpoint", "invalid_status", () => replay("disabled", hour(-1))],
       ["an unknown endpoint", "not_found", () => replay("none", hour(-1))],
     ],

@@ -2,7 +2,7 @@
 // chains, so they use the networks of all files.
 import { beforeAll, describe, expect, inject, it, vi } from "vitest";
 import type { NetworkInput } from "../../src/chain/networks.ts";
-import { workingDeps } from "../../src/context.ts";
+import { buildCheckedDeps } from "../../src/context.ts";
 import { follow } from "../follower/support.ts";
 import { rows } from "../promotion/support.ts";
 import { account, headOf, otherHolders } from "../support/chain.ts";
@@ -255,6 +255,6 @@ describe("a refused NETWORKS configuration", () => {
       expect([path, refused.status, refused.body.code]).toEqual([path, 500, "internal_error"]);
       expect(JSON.stringify(refused.body)).not.toContain("NETWORKS");
     }
-    expect(() => workingDeps(faulty.deps.env)).toThrow(line);
+    expect(() => buildCheckedDeps(faulty.deps.env)).toThrow(line);
   });
 });

@@ -1,11 +1,11 @@
 // The limits of a network's lag, to the millisecond (PAY-24): when its follower is sent, and when it takes no new intents.
 import { describe, expect, it } from "vitest";
 import {
+  computeLagSeconds,
   findClosure,
-  lagSecondsOf,
   type NetworkAvailability,
   shouldTriggerFollower,
-} from "../../src/chain/standing.ts";
+} from "../../src/chain/availability.ts";
 
 const NOW = 1_800_000_000_000;
 const LATE_MS = 30_000;
@@ -46,7 +46,9 @@ describe("a network", () => {
   });
 
   it("has a lag in whole seconds, and none if it was never read", () => {
-    const lags = [NOW - 1_999, NOW, NOW + 5_000, 0].map((readThrough) => lagSecondsOf(standing({ readThrough }), NOW));
+    const lags = [NOW - 1_999, NOW, NOW + 5_000, 0].map((readThrough) =>
+      computeLagSeconds(standing({ readThrough }), NOW),
+    );
     expect(lags).toEqual([1, 0, 0, null]);
   });
 });

@@ -1,7 +1,7 @@
 // The facts that an intent was decided on are checked again inside its batch: a change between the two trips refuses the whole batch (PAY-12).
 import { eq } from "drizzle-orm";
 import { beforeAll, describe, expect, it } from "vitest";
-import { newId } from "../../src/core/ids.ts";
+import { createId } from "../../src/core/ids.ts";
 import { BASE_UNITS_MAX } from "../../src/core/money.ts";
 import { Conflict } from "../../src/core/retry.ts";
 import { commit, readBatch } from "../../src/db/batch.ts";
@@ -35,7 +35,7 @@ async function openAcross(consumer: Agent, between: () => Promise<unknown>): Pro
   const { spenders } = await readBatch(db, { spenders: findSpenders(db, consumer.did, "USDC", { now, ahead: 0 }) });
   const platformId = world.platformId;
   const intent = {
-    intentId: newId("pin", now),
+    intentId: createId("pin", now),
     environment: "sandbox" as const,
     consumerDid: consumer.did,
     providerDid: provider.did,

@@ -1,11 +1,11 @@
 // Lists of principals by status (PRN-5, PRN-14) show the status at the instant of the reading, whatever the job has recorded, page by page, at the
 // cost of a page.
 import { beforeEach, describe, expect, it } from "vitest";
+import { endAttestations } from "../../src/cascades/expire.ts";
 import { toIso } from "../../src/core/clock.ts";
 import { HOUR_MS } from "../../src/core/limits.ts";
 import { PRINCIPAL_STATUSES, type PrincipalStatus } from "../../src/core/vocabulary.ts";
 import { SCAN_LIMIT } from "../../src/db/pages.ts";
-import { endAttestations } from "../../src/standing/expire.ts";
 import { withDeps } from "../support/variants.ts";
 import { createWorld, env, expectStatus, type Json, type World } from "../support/world.ts";
 

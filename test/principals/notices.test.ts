@@ -1,7 +1,12 @@
 // The instants at which the end of an attestation is announced (PRN-26).
 import { describe, expect, it } from "vitest";
 import { DAY_MS, HOUR_MS } from "../../src/core/limits.ts";
-import { dueNoticeDays, firstNoticeAt, nextNoticeAt, renewedNoticeAt } from "../../src/principals/notices.ts";
+import {
+  computeFirstNotice,
+  computeNextNotice,
+  computeRenewedNotice,
+  pickDueNotice,
+} from "../../src/principals/notices.ts";
 
 describe("the instant of a notice", () => {
   const END = 1_000 * DAY_MS;
@@ -16,7 +21,7 @@ describe("the instant of a notice", () => {
     ["at its end", END, null],
     ["after its end", END + 1, null],
   ])("for the first one, if the attestation is recorded %s", (_when, now, expected) => {
-    expect(firstNoticeAt(END, now)).toBe(expected);
+    expect(computeFirstNotice(END, now)).toBe(expected);
   });
 
   it.each([
@@ -31,7 +36,7 @@ describe("the instant of a notice", () => {
     [END, null, null],
     [END + DAY_MS, null, null],
   ])("at %d: the notice of %s days is due, and the next one at %s", (now, days, next) => {
-    expect([dueNoticeDays(END, now), nextNoticeAt(END, now)]).toEqual([days, next]);
+    expect([pickDueNotice(END, now), computeNextNotice(END, now)]).toEqual([days, next]);
   });
 
   it.each([
@@ -39,8 +44,8 @@ describe("the instant of a notice", () => {
     ["an earlier one was planned, which stays and finds no notice due", ahead(90), ahead(90)],
     ["a later one was planned", ahead(7), ahead(30)],
   ])("for the first one after a renewal, if %s", (_when, known, expected) => {
-    expect(renewedNoticeAt(known, END, ahead(100))).toBe(expected);
+    expect(computeRenewedNotice(known, END, ahead(100))).toBe(expected);
     // At its end there is no notice, whatever was planned.
-    expect(renewedNoticeAt(known, END, END)).toBeNull();
+    expect(computeRenewedNotice(known, END, END)).toBeNull();
   });
 });

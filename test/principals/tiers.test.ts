@@ -3,13 +3,13 @@
 import { eq } from "drizzle-orm";
 import fc from "fast-check";
 import { beforeAll, describe, expect, it } from "vitest";
+import { finishCascades } from "../../src/cascades/cascades.ts";
+import { SLICE } from "../../src/cascades/slice.ts";
 import type { Environment } from "../../src/core/vocabulary.ts";
 import { commit } from "../../src/db/batch.ts";
 import { agents } from "../../src/db/tables/agents.ts";
 import { principals } from "../../src/db/tables/principals.ts";
-import { finishCascades } from "../../src/standing/cascades.ts";
-import { SLICE } from "../../src/standing/slice.ts";
-import { close, dieBefore, givePassword } from "../standing/account-support.ts";
+import { close, dieBefore, givePassword } from "../cascades/account-support.ts";
 import { copyDid } from "../support/copies.ts";
 import { runs } from "../support/scale.ts";
 import { dumpDatabase } from "../support/variants.ts";

@@ -2,8 +2,8 @@
 import { beforeEach, expect, it } from "vitest";
 import { HOUR_MS } from "../../src/core/limits.ts";
 import { autoConfirmTasks } from "../../src/tasks/auto-confirm.ts";
+import { storedAgent } from "../cascades/account-support.ts";
 import { facilitated, pairOf } from "../facilitation/support.ts";
-import { storedAgent } from "../standing/account-support.ts";
 import { moveClock } from "../support/clock.ts";
 import { createWorld, expectStatus, type World } from "../support/world.ts";
 import { promote, promoted } from "./support.ts";

@@ -1,6 +1,6 @@
 // Promotions at the same time as each other, and as changes of what they depend on (AGT-34).
 import { beforeAll, describe, expect, it } from "vitest";
-import { finishCascades } from "../../src/standing/cascades.ts";
+import { finishCascades } from "../../src/cascades/cascades.ts";
 import { marketsPath } from "../markets/support.ts";
 import { buyer, openIntent, seller } from "../payments/support.ts";
 import { strayAgents } from "../support/agent-rows.ts";

@@ -3,14 +3,14 @@ import { beforeAll, describe, expect, it } from "vitest";
 import {
   AID_TYPE,
   type AidDocument,
-  aidAsJwt,
-  aidCanonical,
   type SignedAid,
   signAid,
+  toAidJwt,
+  toCanonicalAid,
   verifyAid,
 } from "../../src/protocol/aid.ts";
-import { canonicalJson } from "../../src/protocol/canonical-json.ts";
-import { importJwks, publishedJwks } from "../../src/protocol/jwks.ts";
+import { toCanonicalJson } from "../../src/protocol/canonical-json.ts";
+import { importJwks, toPublishedJwks } from "../../src/protocol/jwks.ts";
 import { aidContent, bytesChanged, CA_JWK, CONSUMER, caKey, ISSUER, otherKey, signPayload } from "./fixtures.ts";
 
 const OPTIONS = { issuer: ISSUER };
@@ -20,7 +20,7 @@ let signed: SignedAid;
 let document: AidDocument;
 
 beforeAll(async () => {
-  keys = await importJwks(await publishedJwks([CA_JWK]));
+  keys = await importJwks(await toPublishedJwks([CA_JWK]));
   signed = await signAid(aidContent(), await caKey());
   document = { ...aidContent(), proof: signed.proof, live };
 });
@@ -51,19 +51,19 @@ describe("a signed document", () => {
       typ: "aeap-aid+jws",
       kid: (await caKey()).kid,
     });
-    expect(signed.canonical).toBe(canonicalJson(aidContent()));
+    expect(signed.canonical).toBe(toCanonicalJson(aidContent()));
   });
 
   it("verifies as JSON and as a compact JWS, both with the same content", async () => {
-    for (const form of [document, JSON.parse(JSON.stringify(document)), aidAsJwt(document), aidAsJwt(signed)]) {
+    for (const form of [document, JSON.parse(JSON.stringify(document)), toAidJwt(document), toAidJwt(signed)]) {
       expect(await verify(form)).toEqual({ ok: true, content: aidContent(), kid: (await caKey()).kid });
     }
   });
 
   it("has one signature for both forms", () => {
-    const [header, , signature] = aidAsJwt(document).split(".");
+    const [header, , signature] = toAidJwt(document).split(".");
     expect(`${header}..${signature}`).toBe(signed.proof);
-    expect(aidAsJwt(signed)).toBe(aidAsJwt(document));
+    expect(toAidJwt(signed)).toBe(toAidJwt(document));
   });
 
   it("verifies in whatever order its members arrive", async () => {
@@ -88,7 +88,7 @@ describe("a signed document", () => {
 describe("the status is not signed", () => {
   it("live, status and proof do not change the signed text, and are not part of the verified content", async () => {
     const changed = { ...document, live: { ...live, status: "SUSPENDED" }, status: "DRAFT" };
-    expect(aidCanonical(changed)).toBe(signed.canonical);
+    expect(toCanonicalAid(changed)).toBe(signed.canonical);
     expect(await verify(changed)).toEqual({ ok: true, content: aidContent(), kid: (await caKey()).kid });
   });
 
@@ -98,14 +98,14 @@ describe("the status is not signed", () => {
   });
 
   it("a compact JWS that contains them is refused", async () => {
-    const jws = await signPayload(JSON.parse(canonicalJson({ ...aidContent(), live })), AID_TYPE);
+    const jws = await signPayload(JSON.parse(toCanonicalJson({ ...aidContent(), live })), AID_TYPE);
     expect(await reasonFor(jws)).toBe("not_canonical");
   });
 });
 
 describe("a document with any byte changed fails verification", () => {
   it("as JSON", async () => {
-    const text = canonicalJson({ ...aidContent(), proof: signed.proof });
+    const text = toCanonicalJson({ ...aidContent(), proof: signed.proof });
     for (const changed of bytesChanged(text)) {
       const parsed = parse(changed);
       if (parsed !== undefined) expect((await verify(parsed)).ok, changed).toBe(false);
@@ -113,7 +113,7 @@ describe("a document with any byte changed fails verification", () => {
   });
 
   it("as a compact JWS", async () => {
-    for (const changed of bytesChanged(aidAsJwt(signed))) expect((await verify(changed)).ok, changed).toBe(false);
+    for (const changed of bytesChanged(toAidJwt(signed))) expect((await verify(changed)).ok, changed).toBe(false);
   });
 
   it("and with any member changed, added or left out", async () => {
@@ -137,7 +137,7 @@ describe("a document is refused", () => {
     ["that is a draft with a null proof", (aid) => ({ ...aid, proof: null }), "proof_missing"],
     ["without proof", ({ proof: _, ...rest }) => rest, "proof_missing"],
     ["whose proof is an object", (aid) => ({ ...aid, proof: {} }), "malformed"],
-    ["whose proof is a whole JWS", (aid) => ({ ...aid, proof: aidAsJwt(aid) }), "malformed"],
+    ["whose proof is a whole JWS", (aid) => ({ ...aid, proof: toAidJwt(aid) }), "malformed"],
     ["whose proof is a word", (aid) => ({ ...aid, proof: "proof" }), "malformed"],
     ["given as JSON text", (aid) => JSON.stringify(aid), "malformed"],
   ])("%s", async (_name, change, reason) => {
@@ -168,7 +168,7 @@ describe("a document is refused", () => {
     ["whose DID is not its identity's", { did: CONSUMER }, "subject_mismatch"],
     ["whose DID is no DID", { did: "agent" }, "subject_mismatch"],
   ])("%s, although it is signed; and signAid does not sign it", async (_name, change, reason) => {
-    const content = JSON.parse(canonicalJson({ ...aidContent(), ...change }));
+    const content = JSON.parse(toCanonicalJson({ ...aidContent(), ...change }));
     const jws = await signPayload(sorted(content), AID_TYPE);
     expect(await reasonFor(jws)).toBe(reason);
     await expect(signAid(content, await caKey())).rejects.toThrow(TypeError);
@@ -176,11 +176,11 @@ describe("a document is refused", () => {
 });
 
 it("a draft has no compact form", () => {
-  expect(() => aidAsJwt({ ...document, proof: null })).toThrow(TypeError);
+  expect(() => toAidJwt({ ...document, proof: null })).toThrow(TypeError);
 });
 
 // JSON.parse keeps the order of the canonical text, and JSON.stringify writes it in that order.
-const sorted = (value: unknown): unknown => JSON.parse(canonicalJson(value));
+const sorted = (value: unknown): unknown => JSON.parse(toCanonicalJson(value));
 
 function parse(text: string): unknown {
   try {

@@ -4,7 +4,7 @@ import { spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
 import { followFeed, signDirectoryHead } from "../../src/protocol/directory-head.ts";
-import { importSigningKey, type PrivateJwk, publicPart, publishedJwks } from "../../src/protocol/jwks.ts";
+import { importSigningKey, type PrivateJwk, pickPublicPart, toPublishedJwks } from "../../src/protocol/jwks.ts";
 import { FIRST_HASH } from "../../src/protocol/running-hash.ts";
 import { VECTORS } from "./payment-vectors.ts";
 
@@ -38,8 +38,8 @@ test("a feed can be recomputed, and its head verified", async () => {
     "verify",
   ])) as CryptoKeyPair;
   const exported = (await crypto.subtle.exportKey("jwk", pair.privateKey)) as PrivateJwk;
-  const signing = await importSigningKey({ ...publicPart(exported), d: exported.d });
-  const jwks = await publishedJwks([publicPart(exported)]);
+  const signing = await importSigningKey({ ...pickPublicPart(exported), d: exported.d });
+  const jwks = await toPublishedJwks([pickPublicPart(exported)]);
   const records = [1, 2, 3].map((seq) => ({
     seq,
     did: `did:aeap:00000000-0000-4000-8000-00000000000${seq}`,

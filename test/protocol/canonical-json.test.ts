@@ -2,7 +2,7 @@
 import canonicalize from "canonicalize";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { canonicalJson } from "../../src/protocol/canonical-json.ts";
+import { toCanonicalJson } from "../../src/protocol/canonical-json.ts";
 import { runs } from "../support/scale.ts";
 
 describe("the examples of RFC 8785", () => {
@@ -12,13 +12,13 @@ describe("the examples of RFC 8785", () => {
       "string": "\u20ac$\u000F\u000aA'\u0042\u0022\u005c\\\"\/",
       "literals": [null, true, false]
     }`;
-    expect(canonicalJson(JSON.parse(input))).toBe(
+    expect(toCanonicalJson(JSON.parse(input))).toBe(
       String.raw`{"literals":[null,true,false],"numbers":[333333333.3333333,1e+30,4.5,0.002,1e-27],"string":"€$\u000f\nA'B\"\\\\\"/"}`,
     );
   });
 
   it("section 3.2.3: members are sorted by UTF-16 code units", () => {
-    const text = canonicalJson({
+    const text = toCanonicalJson({
       "€": "Euro Sign",
       "\r": "Carriage Return",
       "\ufb33": "Hebrew Letter Dalet With Dagesh",
@@ -64,7 +64,7 @@ describe("the examples of RFC 8785", () => {
     ["becbf647612f3696", "-0.0000033333333333333333"],
     ["43143ff3c1cb0959", "1424953923781206.2"],
   ])("appendix B: the double %s is written as %s", (hex, expected) => {
-    expect(canonicalJson(double(hex))).toBe(expected);
+    expect(toCanonicalJson(double(hex))).toBe(expected);
   });
 });
 
@@ -85,16 +85,16 @@ describe("a value that JSON cannot hold is refused", () => {
     ["a Date, which would be turned into text", new Date(0)],
     ["a Map, which would be turned into {}", new Map()],
   ])("%s", (_name, value) => {
-    expect(() => canonicalJson(value)).toThrow(TypeError);
-    expect(() => canonicalJson([{ inside: value }])).toThrow(TypeError);
+    expect(() => toCanonicalJson(value)).toThrow(TypeError);
+    expect(() => toCanonicalJson([{ inside: value }])).toThrow(TypeError);
   });
 
   it("a document that is too deep for the stack", () => {
-    expect(() => canonicalJson(JSON.parse("[".repeat(100_000) + "]".repeat(100_000)))).toThrow(TypeError);
+    expect(() => toCanonicalJson(JSON.parse("[".repeat(100_000) + "]".repeat(100_000)))).toThrow(TypeError);
   });
 
   it("the error names the place of the fault", () => {
-    expect(() => canonicalJson({ a: [0, { b: undefined }] })).toThrow("$.a[1].b");
+    expect(() => toCanonicalJson({ a: [0, { b: undefined }] })).toThrow("$.a[1].b");
   });
 });
 
@@ -104,7 +104,7 @@ describe("for any JSON value", () => {
   it("the canonical text has the same value", () => {
     fc.assert(
       fc.property(anyJson, (value) => {
-        expect(JSON.parse(canonicalJson(value))).toEqual(JSON.parse(JSON.stringify(value)));
+        expect(JSON.parse(toCanonicalJson(value))).toEqual(JSON.parse(JSON.stringify(value)));
       }),
       runs(),
     );
@@ -113,7 +113,7 @@ describe("for any JSON value", () => {
   it("a library of other authors writes the same text", () => {
     fc.assert(
       fc.property(anyJson, (value) => {
-        expect(canonicalJson(value)).toBe(canonicalize(value));
+        expect(toCanonicalJson(value)).toBe(canonicalize(value));
       }),
       runs(),
     );
@@ -122,8 +122,8 @@ describe("for any JSON value", () => {
   it("a second canonicalisation changes nothing", () => {
     fc.assert(
       fc.property(anyJson, (value) => {
-        const text = canonicalJson(value);
-        expect(canonicalJson(JSON.parse(text))).toBe(text);
+        const text = toCanonicalJson(value);
+        expect(toCanonicalJson(JSON.parse(text))).toBe(text);
       }),
       runs(),
     );
@@ -132,7 +132,7 @@ describe("for any JSON value", () => {
   it("the original order of members does not matter", () => {
     fc.assert(
       fc.property(fc.dictionary(fc.string(), anyJson), (object) => {
-        expect(canonicalJson(Object.fromEntries(Object.entries(object).reverse()))).toBe(canonicalJson(object));
+        expect(toCanonicalJson(Object.fromEntries(Object.entries(object).reverse()))).toBe(toCanonicalJson(object));
       }),
       runs(),
     );

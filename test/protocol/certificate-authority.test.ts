@@ -2,7 +2,7 @@
 import { describe, expect, it } from "vitest";
 import { verifyCertificate } from "../../src/protocol/certificate.ts";
 import { openCertificateAuthority } from "../../src/protocol/certificate-authority.ts";
-import { jwkThumbprint, publicPart } from "../../src/protocol/jwks.ts";
+import { computeJwkThumbprint, pickPublicPart } from "../../src/protocol/jwks.ts";
 import { createWorld, env, ISSUER } from "../support/world.ts";
 import { CA_JWK, OTHER_JWK } from "./fixtures.ts";
 
@@ -12,11 +12,11 @@ const open = (keys: unknown) => openCertificateAuthority(typeof keys === "string
 describe("the secret", () => {
   it("with one signing and one published key publishes both without their private parts, and signs with the signing one", async () => {
     const ca = await open([entry(CA_JWK, "signing"), entry(OTHER_JWK, "published")]);
-    const kids = [await jwkThumbprint(CA_JWK), await jwkThumbprint(OTHER_JWK)];
+    const kids = [await computeJwkThumbprint(CA_JWK), await computeJwkThumbprint(OTHER_JWK)];
     expect(ca.signing.kid).toBe(kids[0]);
     expect(ca.jwks.keys).toEqual([
-      { ...publicPart(CA_JWK), kid: kids[0], use: "sig", alg: "ES256" },
-      { ...publicPart(OTHER_JWK), kid: kids[1], use: "sig", alg: "ES256" },
+      { ...pickPublicPart(CA_JWK), kid: kids[0], use: "sig", alg: "ES256" },
+      { ...pickPublicPart(OTHER_JWK), kid: kids[1], use: "sig", alg: "ES256" },
     ]);
     expect([...ca.verification.keys()].sort()).toEqual([...kids].sort());
   });
@@ -27,7 +27,7 @@ describe("the secret", () => {
     ["empty", []],
     ["without a signing key", [entry(CA_JWK, "published")]],
     ["with two signing keys", [entry(CA_JWK, "signing"), entry(OTHER_JWK, "signing")]],
-    ["with a public key", [entry(publicPart(CA_JWK), "signing")]],
+    ["with a public key", [entry(pickPublicPart(CA_JWK), "signing")]],
     ["with another curve", [entry({ ...CA_JWK, crv: "P-384" }, "signing")]],
     ["with another use", [entry(CA_JWK, "maybe")]],
   ])("that is %s is refused, and the message contains no value of it", async (_name, secret) => {
@@ -53,8 +53,8 @@ describe("a rotation", () => {
   });
 
   it("neither publishes nor verifies with a revoked key, and still lists it", async () => {
-    const ca = await open([entry(CA_JWK, "signing"), entry(publicPart(OTHER_JWK), "revoked")]);
-    const [kid, revoked] = [await jwkThumbprint(CA_JWK), await jwkThumbprint(OTHER_JWK)];
+    const ca = await open([entry(CA_JWK, "signing"), entry(pickPublicPart(OTHER_JWK), "revoked")]);
+    const [kid, revoked] = [await computeJwkThumbprint(CA_JWK), await computeJwkThumbprint(OTHER_JWK)];
     expect(ca.jwks.keys.map((key) => key.kid)).toEqual([kid]);
     expect([...ca.verification.keys()]).toEqual([kid]);
     expect(ca.keys).toEqual([
@@ -64,7 +64,7 @@ describe("a rotation", () => {
   });
 
   it("refuses a secret that names a key twice", async () => {
-    const twice = [entry(CA_JWK, "signing"), entry(publicPart(CA_JWK), "revoked")];
+    const twice = [entry(CA_JWK, "signing"), entry(pickPublicPart(CA_JWK), "revoked")];
     await expect(open(twice)).rejects.toThrow("names a key twice");
   });
 });

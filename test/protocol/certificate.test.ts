@@ -1,7 +1,7 @@
 // A certificate is verified offline, with only the published keys (IDN-5 to IDN-9).
 import { beforeAll, describe, expect, it } from "vitest";
 import { CERTIFICATE_TYPE, issueCertificate, verifyCertificate } from "../../src/protocol/certificate.ts";
-import { importJwks, publishedJwks } from "../../src/protocol/jwks.ts";
+import { importJwks, toPublishedJwks } from "../../src/protocol/jwks.ts";
 import { signProof, verifyProof } from "../../src/protocol/proof.ts";
 import {
   AGENT_JWK,
@@ -27,7 +27,7 @@ let certificate: string;
 let kid: string;
 
 beforeAll(async () => {
-  keys = await importJwks(await publishedJwks([CA_JWK]));
+  keys = await importJwks(await toPublishedJwks([CA_JWK]));
   certificate = await issueCertificate(certificateClaims(), await caKey());
   kid = (await caKey()).kid;
 });
@@ -50,7 +50,7 @@ describe("a valid certificate", () => {
   });
 
   it("verifies with imported keys, with a resolver, and with the published set", async () => {
-    const jwks = await publishedJwks([OTHER_JWK, CA_JWK]);
+    const jwks = await toPublishedJwks([OTHER_JWK, CA_JWK]);
     for (const source of [keys, (name: string) => keys.get(name), jwks]) {
       const result = await verifyCertificate(certificate, source, OPTIONS);
       expect(result).toMatchObject({ ok: true, kid, claims: certificateClaims() });
@@ -160,7 +160,7 @@ describe("the header decides only which published key verifies", () => {
   });
 
   it("a key that is published for another use does not verify", async () => {
-    const { keys: published } = await publishedJwks([CA_JWK]);
+    const { keys: published } = await toPublishedJwks([CA_JWK]);
     for (const change of [{ use: "enc" }, { alg: "ES384" }, { crv: "P-384" }]) {
       const jwks = { keys: published.map((key) => ({ ...key, ...change })) };
       expect(await verifyCertificate(certificate, jwks, OPTIONS)).toEqual({ ok: false, reason: "key_unknown" });

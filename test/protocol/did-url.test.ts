@@ -1,7 +1,7 @@
 // The grammar of DIDs and DID URLs, did:web identifiers, and URLs in the form of RFC 3986 (IDN-2, IDN-30, IDN-32).
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { didWebOf, parseDidUrl, toUri } from "../../src/protocol/did-url.ts";
+import { parseDidUrl, toDidWeb, toUri } from "../../src/protocol/did-url.ts";
 import { runs } from "../support/scale.ts";
 
 const parts = { path: "", query: null, fragment: null };
@@ -37,8 +37,8 @@ describe("a DID URL", () => {
 
 describe("a did:web", () => {
   it("encodes characters that a segment may not contain", () => {
-    expect(didWebOf("https://a.example:8443", ["v1", "did:x:y"])).toBe("did:web:a.example%3A8443:v1:did%3Ax%3Ay");
-    expect(parseDidUrl(didWebOf("https://a.example", ["v1", "did:x:y"]))?.method).toBe("web");
+    expect(toDidWeb("https://a.example:8443", ["v1", "did:x:y"])).toBe("did:web:a.example%3A8443:v1:did%3Ax%3Ay");
+    expect(parseDidUrl(toDidWeb("https://a.example", ["v1", "did:x:y"]))?.method).toBe("web");
   });
 });
 

@@ -1,6 +1,6 @@
 // `did:aeap:<uuid4>`, opaque and case-sensitive, raw or with %3A in a path (IDN-1).
 import { describe, expect, it } from "vitest";
-import { didFromPath, didUuid, formatDid, generateDid, isDid, parseDid } from "../../src/protocol/did.ts";
+import { formatDid, generateDid, isDid, parseDid, parseDidSegment, toDidUuid } from "../../src/protocol/did.ts";
 
 const uuid = "11111111-1111-4111-8111-111111111111";
 const did = `did:aeap:${uuid}`;
@@ -9,7 +9,7 @@ describe("a DID", () => {
   it("is did:aeap: and a lower-case version 4 UUID", () => {
     expect(parseDid(did)).toBe(did);
     expect(formatDid(uuid)).toBe(did);
-    expect(didUuid(formatDid(uuid))).toBe(uuid);
+    expect(toDidUuid(formatDid(uuid))).toBe(uuid);
   });
 
   it.each([
@@ -54,14 +54,14 @@ describe("a DID in a path", () => {
   it.each([did, did.replaceAll(":", "%3A"), did.replaceAll(":", "%3a"), did.replace(":", "%3A")])(
     "%s is accepted",
     (segment) => {
-      expect(didFromPath(segment)).toBe(did);
+      expect(parseDidSegment(segment)).toBe(did);
     },
   );
 
   it.each([did.replaceAll(":", "%253A"), did.replace("a", "%61"), `${did}%7C`, "%", "did%3Aaeap%3A"])(
     "%s is not accepted",
     (segment) => {
-      expect(didFromPath(segment)).toBeUndefined();
+      expect(parseDidSegment(segment)).toBeUndefined();
     },
   );
 });

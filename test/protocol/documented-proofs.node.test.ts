@@ -4,8 +4,8 @@ import { readdirSync, readFileSync } from "node:fs";
 import { exportJWK } from "jose";
 import { expect, it } from "vitest";
 import { signActivityHead } from "../../src/protocol/activity-head.ts";
-import { requestDigest, verifyProof } from "../../src/protocol/proof.ts";
-import { FIRST_HASH, nextHash } from "../../src/protocol/running-hash.ts";
+import { digestRequest, verifyProof } from "../../src/protocol/proof.ts";
+import { computeNextHash, FIRST_HASH } from "../../src/protocol/running-hash.ts";
 
 type Signer = { did: string; certificate: string; privateKey: string };
 type Printed = {
@@ -27,7 +27,7 @@ const REQUESTS: [string, string, string | undefined][] = [
 ];
 
 it.each(REQUESTS)("the digest of %s %s equals the service's", async (method, query, body) => {
-  const expected = await requestDigest({ method, query, body: body ?? "" });
+  const expected = await digestRequest({ method, query, body: body ?? "" });
   expect(expected).toEqual({ ok: true, digest: printed.digest(method, query, body) });
 });
 
@@ -38,7 +38,7 @@ it.each(REQUESTS)("the headers of %s %s verify", async (method, query, body) => 
   const signer = { did, certificate: "a.b.c", privateKey: pem };
   const headers = printed.agentHeaders(signer, method, `https://service.test/v1/tasks${query}`, body);
   const { "AEAP-Timestamp": timestamp = "", "AEAP-Proof": proof = "" } = headers;
-  const digest = await requestDigest({ method, query, body: body ?? "" });
+  const digest = await digestRequest({ method, query, body: body ?? "" });
   if (!digest.ok) throw new Error(digest.reason);
   const path = "/v1/tasks";
   const statement = { kind: "request", timestamp, agentDid: did, method, path, digest: digest.digest } as const;
@@ -78,7 +78,7 @@ it("verifies an activity log, and detects an edited entry, a missing one and a f
     { seq: 3, subject: "c" },
   ];
   const hashes = [FIRST_HASH];
-  for (const entry of entries) hashes.push(await nextHash(hashes.at(-1) ?? "", entry));
+  for (const entry of entries) hashes.push(await computeNextHash(hashes.at(-1) ?? "", entry));
   const algorithm = { name: "ECDSA", namedCurve: "P-256" };
   const { privateKey, publicKey } = (await crypto.subtle.generateKey(algorithm, true, ["sign"])) as CryptoKeyPair;
   const claims = { iss: "https://service.test", sub: "plt_1", seq: 2, hash: hashes[2] ?? "", iat: 1 };

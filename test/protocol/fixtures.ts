@@ -1,7 +1,7 @@
 // One valid certificate, document and receipt with throw-away keys; each test breaks one part of them.
 import type { AidContent } from "../../src/protocol/aid.ts";
 import type { CertificateClaims } from "../../src/protocol/certificate.ts";
-import { importSigningKey, type PrivateJwk, publicPart } from "../../src/protocol/jwks.ts";
+import { importSigningKey, type PrivateJwk, pickPublicPart } from "../../src/protocol/jwks.ts";
 import { signJws } from "../../src/protocol/jws.ts";
 import type { ReceiptClaims } from "../../src/protocol/receipt.ts";
 
@@ -41,7 +41,7 @@ export const OFF_CURVE_JWK = { ...AGENT_JWK, y: OTHER_JWK.y } as const;
 
 export const caKey = () => importSigningKey(CA_JWK);
 export const otherKey = () => importSigningKey(OTHER_JWK);
-export const caPublic = publicPart(CA_JWK);
+export const caPublic = pickPublicPart(CA_JWK);
 
 /** Signs any header and payload, including those that the code under test would never write. */
 export async function signAs(

@@ -4,12 +4,18 @@ import { createHash, createPrivateKey, createPublicKey, type JsonWebKey, sign, v
 import { compactVerify, createLocalJWKSet, flattenedVerify, jwtVerify } from "jose";
 import jsonwebtoken from "jsonwebtoken";
 import { beforeAll, describe, expect, it } from "vitest";
-import { type AidDocument, aidAsJwt, signAid } from "../../src/protocol/aid.ts";
-import { canonicalJson } from "../../src/protocol/canonical-json.ts";
+import { type AidDocument, signAid, toAidJwt } from "../../src/protocol/aid.ts";
+import { toCanonicalJson } from "../../src/protocol/canonical-json.ts";
 import { issueCertificate } from "../../src/protocol/certificate.ts";
 import { importPrivateKeyPem, verifySignature } from "../../src/protocol/ecdsa.ts";
-import { type PublishedJwks, parsePublicJwk, publishedJwks } from "../../src/protocol/jwks.ts";
-import { type ProofStatement, proofText, requestDigest, signProof, verifyProof } from "../../src/protocol/proof.ts";
+import { type PublishedJwks, parsePublicJwk, toPublishedJwks } from "../../src/protocol/jwks.ts";
+import {
+  buildProofText,
+  digestRequest,
+  type ProofStatement,
+  signProof,
+  verifyProof,
+} from "../../src/protocol/proof.ts";
 import { signReceipt } from "../../src/protocol/receipt.ts";
 import {
   aidContent,
@@ -30,7 +36,7 @@ let document: AidDocument;
 const tokens: { name: string; typ: string; token: string; content: object }[] = [];
 
 beforeAll(async () => {
-  jwks = await publishedJwks([OTHER_JWK, CA_JWK]);
+  jwks = await toPublishedJwks([OTHER_JWK, CA_JWK]);
   const key = await caKey();
   const { proof } = await signAid(aidContent(), key);
   document = { ...aidContent(), proof, live: { status: "ACTIVE", environment: "sandbox", as_of: "now" } };
@@ -41,7 +47,7 @@ beforeAll(async () => {
       token: await issueCertificate(certificateClaims(), key),
       content: certificateClaims(),
     },
-    { name: "document", typ: "aeap-aid+jws", token: aidAsJwt(document), content: aidContent() },
+    { name: "document", typ: "aeap-aid+jws", token: toAidJwt(document), content: aidContent() },
     {
       name: "receipt",
       typ: "aeap-receipt+jwt",
@@ -85,7 +91,7 @@ describe("with only the published JWKS", () => {
     const { proof, live: _live, ...content } = document;
     const [header, , signature] = (proof ?? "").split(".");
     const keySet = createLocalJWKSet({ keys: jwks.keys.map((key) => ({ ...key })) });
-    const payload = Buffer.from(canonicalJson(content)).toString("base64url");
+    const payload = Buffer.from(toCanonicalJson(content)).toString("base64url");
     const jws = { protected: header ?? "", payload, signature: signature ?? "" };
     expect((await flattenedVerify(jws, keySet)).protectedHeader?.typ).toBe("aeap-aid+jws");
   });
@@ -120,7 +126,7 @@ describe("the vectors of the public clients", () => {
           : vector.name.endsWith("confirm")
             ? confirm
             : address;
-        const digest = await requestDigest({
+        const digest = await digestRequest({
           method: call.method,
           query: vector.wire_query ?? "",
           body: vector.body ?? "",
@@ -134,7 +140,7 @@ describe("the vectors of the public clients", () => {
   it.each(interop.vectors)("$name: the text is the same, and its signature verifies", async (vector) => {
     if (!jwk.ok) throw new Error(jwk.reason);
     const statement = await statementOf(vector);
-    expect(proofText(statement)).toEqual({ ok: true, text: vector.message });
+    expect(buildProofText(statement)).toEqual({ ok: true, text: vector.message });
     const proof = vector.proof_base64_der;
     expect((await verifyProof({ statement, proof, key: jwk.jwk, now: NOW })).ok).toBe(true);
     expect((await verifySignature(jwk.jwk, `${vector.message} `, proof)).ok).toBe(false);

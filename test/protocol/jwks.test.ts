@@ -3,22 +3,22 @@ import { describe, expect, it } from "vitest";
 import { encodeBase64 } from "../../src/core/encoding.ts";
 import { sign, verifySignature } from "../../src/protocol/ecdsa.ts";
 import {
+  computeJwkThumbprint,
   findKey,
   importJwks,
   importSigningKey,
-  jwkThumbprint,
   parsePublicJwk,
-  publicPart,
-  publishedJwk,
-  publishedJwks,
+  pickPublicPart,
+  toPublishedJwk,
+  toPublishedJwks,
 } from "../../src/protocol/jwks.ts";
 import { AGENT_JWK, CA_JWK, caPublic, OFF_CURVE_JWK, OTHER_JWK } from "./fixtures.ts";
 
 describe("a published key", () => {
   it("has exactly kty, crv, x, y, kid, use and alg, even if it is made from a private key", async () => {
-    expect(await publishedJwk(CA_JWK)).toEqual({
+    expect(await toPublishedJwk(CA_JWK)).toEqual({
       ...caPublic,
-      kid: await jwkThumbprint(CA_JWK),
+      kid: await computeJwkThumbprint(CA_JWK),
       use: "sig",
       alg: "ES256",
     });
@@ -28,12 +28,12 @@ describe("a published key", () => {
     const text = `{"crv":"P-256","kty":"EC","x":"${CA_JWK.x}","y":"${CA_JWK.y}"}`;
     const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text)));
     const expected = encodeBase64(digest).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
-    expect(await jwkThumbprint(CA_JWK)).toBe(expected);
+    expect(await computeJwkThumbprint(CA_JWK)).toBe(expected);
     expect((await importSigningKey(CA_JWK)).kid).toBe(expected);
   });
 
   it("is one of several during a rotation, in the caller's order", async () => {
-    const { keys } = await publishedJwks([CA_JWK, OTHER_JWK]);
+    const { keys } = await toPublishedJwks([CA_JWK, OTHER_JWK]);
     expect(keys.map(({ x }) => x)).toEqual([CA_JWK.x, OTHER_JWK.x]);
     expect(JSON.stringify(keys)).not.toContain('"d"');
   });
@@ -41,7 +41,7 @@ describe("a published key", () => {
   it("verifies signatures by its private key, which cannot be exported", async () => {
     const { kid, privateKey } = await importSigningKey(CA_JWK);
     expect(privateKey.extractable).toBe(false);
-    const key = (await importJwks(await publishedJwks([CA_JWK]))).get(kid);
+    const key = (await importJwks(await toPublishedJwks([CA_JWK]))).get(kid);
     expect(key).toBeDefined();
     if (key === undefined) return;
     expect((await verifySignature(key, "m", encodeBase64(await sign(privateKey, "m")))).ok).toBe(true);
@@ -51,7 +51,7 @@ describe("a published key", () => {
 describe("a public key is parsed strictly", () => {
   it("and only its four members are kept", () => {
     expect(parsePublicJwk({ ...AGENT_JWK, kid: "a", use: "enc" })).toEqual({ ok: true, jwk: AGENT_JWK });
-    expect(publicPart(CA_JWK)).toEqual(caPublic);
+    expect(pickPublicPart(CA_JWK)).toEqual(caPublic);
   });
 
   it.each<[string, unknown, string]>([
@@ -84,14 +84,14 @@ describe("only usable keys of a fetched set are imported", () => {
     ["off the curve", { y: OTHER_JWK.y }],
     ["whose operations exclude verify", { key_ops: ["sign"] }],
   ])("and none %s", async (_name, change) => {
-    const entry = { ...(await publishedJwk(CA_JWK)), ...change };
-    const good = await publishedJwk(AGENT_JWK);
+    const entry = { ...(await toPublishedJwk(CA_JWK)), ...change };
+    const good = await toPublishedJwk(AGENT_JWK);
     expect([...(await importJwks({ keys: [null, "x", entry, good] })).keys()]).toEqual([good.kid]);
   });
 
   it("and of two with one kid, the first", async () => {
-    const first = await publishedJwk(CA_JWK);
-    const keys = [first, { ...(await publishedJwk(OTHER_JWK)), kid: first.kid }];
+    const first = await toPublishedJwk(CA_JWK);
+    const keys = [first, { ...(await toPublishedJwk(OTHER_JWK)), kid: first.kid }];
     const { privateKey } = await importSigningKey(CA_JWK);
     const key = await findKey({ keys }, first.kid);
     expect(key && (await verifySignature(key, "m", encodeBase64(await sign(privateKey, "m")))).ok).toBe(true);
@@ -100,9 +100,9 @@ describe("only usable keys of a fetched set are imported", () => {
 
 describe("a key is found", () => {
   it("in a map, through a resolver, and in the set itself; an unknown key is found in none", async () => {
-    const jwks = await publishedJwks([CA_JWK, OTHER_JWK]);
+    const jwks = await toPublishedJwks([CA_JWK, OTHER_JWK]);
     const map = await importJwks(jwks);
-    const kid = await jwkThumbprint(OTHER_JWK);
+    const kid = await computeJwkThumbprint(OTHER_JWK);
     for (const source of [map, (name: string) => map.get(name), async (name: string) => map.get(name), jwks]) {
       expect(await findKey(source, kid)).toBeDefined();
       expect(await findKey(source, "unknown")).toBeUndefined();

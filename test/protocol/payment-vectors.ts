@@ -1,15 +1,15 @@
 // The published vectors of payments, and what the code computes for each.
 import {
   type Authorization,
-  authorizationNonce,
   authorize,
+  computeAuthorizationNonce,
+  encodePayIntent,
+  encodeSettle,
+  encodeSettleWithAuthorization,
   type PayableIntent,
   type PayerTerms,
   type PreparedPayment,
-  payIntentCalldata,
   preparePayment,
-  settleCalldata,
-  settleWithAuthorizationCalldata,
 } from "../../src/protocol/payment.ts";
 import vectors from "./payment-vectors.json" with { type: "json" };
 
@@ -41,12 +41,12 @@ export function stated(vector: Vector) {
   return {
     payment: { ...payment, amount: String(amount), deadline: String(deadline) },
     settlement_key: settlementKey,
-    nonce: authorizationNonce(payment, authorization.salt),
+    nonce: computeAuthorizationNonce(payment, authorization.salt),
     typed_data: authorization.typedData,
     calldata: {
-      settle: settleCalldata(payment),
-      payIntent: payIntentCalldata(payment),
-      settleWithAuthorization: settleWithAuthorizationCalldata(payment, authorization, vector.signature as Hex),
+      settle: encodeSettle(payment),
+      payIntent: encodePayIntent(payment),
+      settleWithAuthorization: encodeSettleWithAuthorization(payment, authorization, vector.signature as Hex),
     },
   };
 }

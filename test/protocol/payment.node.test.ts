@@ -7,8 +7,8 @@ import { type PrivateKeyAccount, privateKeyToAccount } from "viem/accounts";
 import { describe, expect, test } from "vitest";
 import { settlementAbi } from "../../scripts/chain/abi.ts";
 import { awaitReceipt } from "../../scripts/chain/client.ts";
-import { keccak256 as ownKeccak256, toChecksumAddress } from "../../src/protocol/keccak.ts";
-import { authorizationNonce, type PayableIntent } from "../../src/protocol/payment.ts";
+import { computeKeccak256 as ownKeccak256, toChecksumAddress } from "../../src/protocol/keccak.ts";
+import { computeAuthorizationNonce, type PayableIntent } from "../../src/protocol/payment.ts";
 import { CONSUMER, eventsOf, INTENT, PROVIDER, UNIT, useWorld, type World } from "../chain/support.ts";
 import { make, PAYER, stated, terms, VECTORS } from "./payment-vectors.ts";
 
@@ -131,7 +131,7 @@ test("another salt results in another nonce, and so does any other member", () =
     const { payment } = make(vector).prepared;
     const { salt } = terms(vector);
     const other: Hex = `0x${"12".repeat(32)}`;
-    expect(authorizationNonce(payment, other)).not.toBe(vector.nonce);
+    expect(computeAuthorizationNonce(payment, other)).not.toBe(vector.nonce);
     for (const [name, value] of Object.entries(payment)) {
       const changed =
         typeof value === "bigint"
@@ -142,7 +142,7 @@ test("another salt results in another nonce, and so does any other member", () =
               ? other
               : PAYER.address;
       if (changed === value) continue;
-      expect(authorizationNonce({ ...payment, [name]: changed }, salt), name).not.toBe(vector.nonce);
+      expect(computeAuthorizationNonce({ ...payment, [name]: changed }, salt), name).not.toBe(vector.nonce);
     }
   }
 });

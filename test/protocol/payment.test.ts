@@ -1,15 +1,15 @@
 // The payer's half of a settlement against its vectors, in workerd (CHN-2, CHN-8), and the values that it refuses.
 import { describe, expect, it } from "vitest";
-import { hashOfText } from "../../src/protocol/keccak.ts";
+import { hashText } from "../../src/protocol/keccak.ts";
 import {
   authorize,
   checkPayment,
-  newSalt,
+  drawSalt,
+  encodeSettleWithAuthorization,
   type PayableIntent,
   type Payment,
   PaymentError,
   preparePayment,
-  settleWithAuthorizationCalldata,
 } from "../../src/protocol/payment.ts";
 import { make, PAYER, stated, TEXTS, terms, VECTORS } from "./payment-vectors.ts";
 
@@ -17,7 +17,7 @@ const [VECTOR] = VECTORS;
 if (VECTOR === undefined) throw new Error("no vector");
 
 it.each(TEXTS)("Keccak-256 of $text.length characters equals the vector", ({ text, hash }) => {
-  expect(hashOfText(text)).toBe(hash);
+  expect(hashText(text)).toBe(hash);
 });
 
 it.each(VECTORS)("$name reproduces its vector", (vector) => {
@@ -42,8 +42,8 @@ it("an authorization ends with the payment's deadline and is for USDC on Base, u
 });
 
 it("salts differ from each other", () => {
-  expect(newSalt()).toMatch(/^0x[0-9a-f]{64}$/);
-  expect(newSalt()).not.toBe(newSalt());
+  expect(drawSalt()).toMatch(/^0x[0-9a-f]{64}$/);
+  expect(drawSalt()).not.toBe(drawSalt());
 });
 
 const fieldOf = (act: () => unknown): string | null => {
@@ -80,13 +80,13 @@ describe("an intent is refused with", () => {
     ["a zero hash of the provider", "provider_did_hash", ZERO_HASH],
     ["a zero hash of the consumer", "consumer_did_hash", ZERO_HASH],
     ["a zero hash of the intent", "intent_hash", ZERO_HASH],
-    ["the hash of another provider", "provider_did_hash", hashOfText("another")],
-    ["the hash of another consumer", "consumer_did_hash", hashOfText("another")],
-    ["the hash of another intent", "intent_hash", hashOfText("another")],
+    ["the hash of another provider", "provider_did_hash", hashText("another")],
+    ["the hash of another consumer", "consumer_did_hash", hashText("another")],
+    ["the hash of another intent", "intent_hash", hashText("another")],
     ["an end without a zone", "expires_at", "2026-11-21T04:25:00"],
     ["an end that is no instant", "expires_at", "2026-13-21T04:25:00Z"],
     ["an end before 1970", "expires_at", "1969-12-31T23:59:59Z"],
-    ["another payment's key", "settlement_key", hashOfText("another")],
+    ["another payment's key", "settlement_key", hashText("another")],
   ])("%s", (_, field, value) => {
     const named = { amount_base_units: /amount/, expires_at: /expires_at|deadline/ }[field as string] ?? field;
     const act = () => preparePayment({ ...VECTOR.intent, [field]: value } as PayableIntent, VECTOR.terms);
@@ -134,6 +134,6 @@ it.each<[string, object, string]>([
 
 it.each(["", "00", "0x0", "0xzz"])("a signature %j is refused", (signature) => {
   const { prepared, authorization } = make(VECTOR);
-  const act = () => settleWithAuthorizationCalldata(prepared.payment, authorization, signature as `0x${string}`);
+  const act = () => encodeSettleWithAuthorization(prepared.payment, authorization, signature as `0x${string}`);
   expect(fieldOf(act)).toBe("signature");
 });

@@ -3,11 +3,11 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { decodeBase64Any } from "../../src/core/encoding.ts";
 import { generateKeyPair } from "../../src/protocol/ecdsa.ts";
 import {
+  buildProofText,
+  digestRequest,
+  formatProofTimestamp,
   type ProofStatement,
   parseProofTimestamp,
-  proofText,
-  proofTimestamp,
-  requestDigest,
   signProof,
   verifyProof,
 } from "../../src/protocol/proof.ts";
@@ -45,7 +45,7 @@ describe("the three texts", () => {
     [challenge, `${NONCE}|${PROVIDER}|${ISO}`],
     [request, `aeap-req:v1|${ISO}|${PROVIDER}|GET|/v1/payment-address|${DIGEST}`],
   ] as const)("of the statement $kind is exact", (statement, text) => {
-    expect(proofText(statement)).toEqual({ ok: true, text });
+    expect(buildProofText(statement)).toEqual({ ok: true, text });
   });
 
   it("contain no separator within a part, so that no text can be read in two ways", () => {
@@ -59,7 +59,7 @@ describe("the three texts", () => {
       { ...request, path: "/v1/a|b" },
       { ...request, digest: `${DIGEST}|` },
     ];
-    for (const statement of split) expect(proofText(statement).ok).toBe(false);
+    for (const statement of split) expect(buildProofText(statement).ok).toBe(false);
   });
 
   it.each<[string, ProofStatement, string]>([
@@ -75,7 +75,7 @@ describe("the three texts", () => {
     ["an upper-case digest", { ...request, digest: DIGEST.toUpperCase() }, "digest_malformed"],
     ["a timestamp in words", { ...bound, timestamp: "now" }, "timestamp_malformed"],
   ])("%s has no text", async (_name, statement, reason) => {
-    expect(proofText(statement)).toEqual({ ok: false, reason });
+    expect(buildProofText(statement)).toEqual({ ok: false, reason });
     expect(await check(statement, "AAAA")).toEqual({ ok: false, reason });
     await expect(signProof(statement, pair.privateKey)).rejects.toThrow(reason);
   });
@@ -163,7 +163,7 @@ describe("the window is 30 seconds in each direction, inclusive", () => {
 
 describe("a timestamp", () => {
   it("of the SDK is in epoch seconds, rounded down", () => {
-    expect(proofTimestamp(NOW + 999)).toBe(String(NOW_SECONDS));
+    expect(formatProofTimestamp(NOW + 999)).toBe(String(NOW_SECONDS));
   });
 
   it.each<[string, number]>([
@@ -218,8 +218,8 @@ describe("a timestamp", () => {
 });
 
 describe("the digest of a request", () => {
-  const digest = async (input: Parameters<typeof requestDigest>[0]) => {
-    const result = await requestDigest(input);
+  const digest = async (input: Parameters<typeof digestRequest>[0]) => {
+    const result = await digestRequest(input);
     return result.ok ? result.digest : result.reason;
   };
   const EMPTY = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";

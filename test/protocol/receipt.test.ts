@@ -1,6 +1,6 @@
 // The receipt with which either party proves a settlement offline (FAC-15).
 import { beforeAll, describe, expect, it } from "vitest";
-import { importJwks, publishedJwks } from "../../src/protocol/jwks.ts";
+import { importJwks, toPublishedJwks } from "../../src/protocol/jwks.ts";
 import { packJws, unpackJws } from "../../src/protocol/jws.ts";
 import { RECEIPT_TYPE, signReceipt, verifyReceipt } from "../../src/protocol/receipt.ts";
 import { bytesChanged, CA_JWK, caKey, ISSUER, otherKey, receiptClaims, signPayload } from "./fixtures.ts";
@@ -10,7 +10,7 @@ let keys: Awaited<ReturnType<typeof importJwks>>;
 let receipt: string;
 
 beforeAll(async () => {
-  keys = await importJwks(await publishedJwks([CA_JWK]));
+  keys = await importJwks(await toPublishedJwks([CA_JWK]));
   receipt = await signReceipt(receiptClaims(), await caKey());
 });
 

@@ -5,9 +5,9 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { DAY_MS } from "../../src/core/limits.ts";
 import { openDatabase } from "../../src/db/batch.ts";
 import type { CounterpartyRow } from "../../src/db/tables/agents.ts";
-import { DEFAULT_PARAMETERS, type RatingMethod, ratingMethod } from "../../src/ratings/method.ts";
+import { DEFAULT_PARAMETERS, pickRatingMethod, type RatingMethod } from "../../src/ratings/method.ts";
 import { computeRating, type Signal, type Sums, toContribution } from "../../src/ratings/rating.ts";
-import { addSignal, ratingFromRow } from "../../src/ratings/signals.ts";
+import { addSignal, computeRatingFromRow } from "../../src/ratings/signals.ts";
 import type { RatedAgent } from "../../src/ratings/store.ts";
 import { confirm, facilitated, stateOf } from "../facilitation/support.ts";
 import { strayAgents } from "../support/agent-rows.ts";
@@ -115,7 +115,7 @@ describe("a rating from the agent's row", () => {
         const grid = Array.from({ length: 9 }, (_, n) => NOW - 30 * DAY_MS + (n * YEARS_MS) / 8);
         const boundaries = grid.flatMap((from, n) => moveWithin(rate, from, grid[n + 1] ?? from) ?? []);
         for (const at of [...grid, NOW + later, ...boundaries.flatMap((at) => [at - 1, at, at + 1])])
-          expect(ratingFromRow(played.row, by, at)).toBe(rate(at));
+          expect(computeRatingFromRow(played.row, by, at)).toBe(rate(at));
         moves += boundaries.length;
         clipped += played.row.ratingHeaviest.length;
       }),
@@ -135,7 +135,7 @@ describe("a rating from the agent's row", () => {
     // The fifth is not among the four heaviest until two of them fall.
     const played = play([...first, signal("e", 9, 0), signal("a", 0.15, 1), signal("b", 0.15, 1)]);
     expect(played.row.ratingHeaviest).toHaveLength(3);
-    expect(ratingFromRow(played.row, METHOD, NOW)).toBe(wholly(played, METHOD, NOW));
+    expect(computeRatingFromRow(played.row, METHOD, NOW)).toBe(wholly(played, METHOD, NOW));
   });
 
   it("keeps at most three counterparties, and none if the weight is spread", () => {
@@ -166,7 +166,7 @@ describe("the routes", () => {
     if (!row) throw new Error("no agent");
     expect(row.ratingHeaviest.length).toBeGreaterThan(0);
     expect(await strayAgents(world)).toEqual([]);
-    const method = ratingMethod(world.deps.env, "sandbox");
+    const method = pickRatingMethod(world.deps.env, "sandbox");
     const path = `/v1/agents/${provider.did}`;
     const seen = new Set<number>();
     for (let days = 0; days < 400; days += 40) {

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { expect, it } from "vitest";
 import { DAY_MS } from "../../src/core/limits.ts";
 import { formatAmount } from "../../src/core/money.ts";
-import { baseThreshold, escrowThreshold } from "../../src/escrow/threshold.ts";
+import { computeBaseThreshold, computeEscrowThreshold } from "../../src/escrow/threshold.ts";
 import { DEFAULT_PARAMETERS, RATING_ORIGIN, type RatingMethod } from "../../src/ratings/method.ts";
 import { computeRating, type Signal, type Sums, toContribution, toProviderSignal } from "../../src/ratings/rating.ts";
 
@@ -14,7 +14,7 @@ const METHOD: RatingMethod = { ...DEFAULT_PARAMETERS, minimum: { interactions: 1
 const COLLUDING = 10;
 const DECIMALS = 6;
 const UNIT = 10 ** DECIMALS;
-const BASE = baseThreshold({ decimals: DECIMALS });
+const BASE = computeBaseThreshold({ decimals: DECIMALS });
 const FEE_BPS = 5;
 const ESCROW_BPS = 1_000;
 const BPS = 10_000;
@@ -71,7 +71,7 @@ function paid(tasks: number, units: number): { fees: number; locked: number } {
     const escrow = Math.floor(((units - fee) * ESCROW_BPS) / BPS);
     fees += fee;
     balance += Math.min(escrow, Math.max(0, threshold - balance));
-    threshold = escrowThreshold(BASE, ratingAfter(bought(n, units)));
+    threshold = computeEscrowThreshold(BASE, ratingAfter(bought(n, units)));
   }
   // The surplus above the threshold is released.
   return { fees, locked: Math.min(balance, threshold) };
@@ -92,7 +92,7 @@ function row(tasks: number, units: number): string[] {
     `+${(rating - METHOD.mu).toFixed(2)}`,
     money(fees),
     money(locked),
-    money(escrowThreshold(BASE, rating)),
+    money(computeEscrowThreshold(BASE, rating)),
     (ratingAfter(sold, METHOD.halfLifeDays) ?? Number.NaN).toFixed(2),
     `${after.toFixed(2)} (−${(rating - after).toFixed(2)})`,
   ];

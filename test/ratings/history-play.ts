@@ -8,11 +8,11 @@ import type { Environment } from "../../src/core/vocabulary.ts";
 import { commit, readBatch } from "../../src/db/batch.ts";
 import { agents, ratingCounterparties } from "../../src/db/tables/agents.ts";
 import { findPublicAgent } from "../../src/identity/store.ts";
-import { ratingMethod } from "../../src/ratings/method.ts";
+import { pickRatingMethod } from "../../src/ratings/method.ts";
 import { computeUnroundedRating, toConsumerSignal } from "../../src/ratings/rating.ts";
-import { ratingFromRow, sumsFromRow } from "../../src/ratings/signals.ts";
+import { computeRatingFromRow, toAgentSums } from "../../src/ratings/signals.ts";
 import { findCounterparty, findHeaviestOf, findRatedAgent } from "../../src/ratings/store.ts";
-import { closeTask, closingReads } from "../../src/tasks/close.ts";
+import { closeTask, prepareClosingReads } from "../../src/tasks/close.ts";
 import { reverseTask } from "../../src/tasks/reverse.ts";
 import { taskMachine } from "../../src/tasks/states.ts";
 import { closeHeldTask, replaceVerdict, verdictReads } from "../../src/tasks/verdict.ts";
@@ -139,7 +139,7 @@ export class Play {
       ratedBy: { provider: null, consumer: null },
     };
     this.tasks.push(task);
-    const facts = await readBatch(db, closingReads(db, taskId));
+    const facts = await readBatch(db, prepareClosingReads(db, taskId));
     const batch = held
       ? closeHeldTask(this.#deps, facts, { ...closedBy(held), ...columnsOf(held) }, now - HELD_MS, now)
       : closeTask(
@@ -180,7 +180,7 @@ export class Play {
   async takeBack(task: Task): Promise<void> {
     const { db } = this.#deps;
     this.tasks.splice(this.tasks.indexOf(task), 1);
-    const facts = await readBatch(db, closingReads(db, task.name));
+    const facts = await readBatch(db, prepareClosingReads(db, task.name));
     await commit(db, reverseTask(this.#deps, facts, { escrows: [], turned: false }, this.#nowOf(task.platform)));
     for (const side of SIDES) if (task.ratedBy[side] !== null) this.model.takeBack(task.did[side], task.name);
   }
@@ -225,8 +225,8 @@ export class Play {
       expect({ interactions, counterparties }).toEqual(this.model.counts(row.did));
       for (const now of instants) {
         const expected = this.model.rating(row.did, now);
-        expectNear(computeUnroundedRating(sumsFromRow(row), row.ratingHeaviest, this.#method, now), expected);
-        expectRounded(ratingFromRow(row, this.#method, now), expected);
+        expectNear(computeUnroundedRating(toAgentSums(row), row.ratingHeaviest, this.#method, now), expected);
+        expectRounded(computeRatingFromRow(row, this.#method, now), expected);
         rated += Number(expected !== null);
       }
     }
@@ -271,7 +271,7 @@ export class Play {
     return this.#world.deps;
   }
   get #method() {
-    return ratingMethod(this.#deps.env, this.environment);
+    return pickRatingMethod(this.#deps.env, this.environment);
   }
   #did(agent: number): string {
     return this.#cast.dids[agent % this.#cast.dids.length] ?? "";

@@ -1,5 +1,5 @@
 // The rows of an unpaid purchase. The code that closes its task, decides about it and reverses it reads nothing else.
-import { newId } from "../../src/core/ids.ts";
+import { createId } from "../../src/core/ids.ts";
 import type { Environment } from "../../src/core/vocabulary.ts";
 import { commit } from "../../src/db/batch.ts";
 import { tasks, transactions } from "../../src/db/tables/money.ts";
@@ -22,8 +22,8 @@ export type Purchase = {
 /** Returns the task's id. */
 export async function insertPurchase({ deps: { db } }: World, purchase: Purchase): Promise<string> {
   const { environment, did, platform, principal, units, status, openedAt, confirmBy } = purchase;
-  const taskId = newId("tsk", openedAt);
-  const [transactionId, intentId] = [newId("fac", openedAt), newId("pin", openedAt)];
+  const taskId = createId("tsk", openedAt);
+  const [transactionId, intentId] = [createId("fac", openedAt), createId("pin", openedAt)];
   const shared = { transactionId, environment, intentId, consumerDid: did.consumer, providerDid: did.provider };
   const paid = { network: "base-sepolia", currency: "USDC", gross: units };
   const ruledBy = platform.consumer === platform.provider ? null : platform.consumer;

@@ -5,9 +5,9 @@ import { DAY_MS, HOUR_MS } from "../../src/core/limits.ts";
 import { DEFAULT_PARAMETERS as BY } from "../../src/ratings/method.ts";
 import {
   computeRating,
+  computeSignalWeight,
   type Signal,
   type Sums,
-  signalWeight,
   toContribution,
   toProviderSignal,
   toTaskSignals,
@@ -116,7 +116,7 @@ describe("a rating", () => {
   });
 
   it("follows the formula: one signal of weight w and value r", () => {
-    const weight = signalWeight(BY, 10);
+    const weight = computeSignalWeight(BY, 10);
     const expected = (weight * 1 + 1) / (weight + 2);
     expect(rate([{ signal: { r: 1, weight }, at: NOW, counterparty: "a" }])).toBe(Math.round(expected * 100) / 100);
   });
@@ -161,9 +161,9 @@ describe("a rating", () => {
 
 describe("the weight of a signal", () => {
   it("is the logarithm of the amount, between 0.3 and 4", () => {
-    expect(signalWeight(BY, 0.0001)).toBe(0.3);
-    expect(signalWeight(BY, 99)).toBeCloseTo(2, 12);
-    expect(signalWeight(BY, 1e9)).toBe(4);
+    expect(computeSignalWeight(BY, 0.0001)).toBe(0.3);
+    expect(computeSignalWeight(BY, 99)).toBeCloseTo(2, 12);
+    expect(computeSignalWeight(BY, 1e9)).toBe(4);
   });
 });
 

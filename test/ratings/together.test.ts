@@ -5,7 +5,7 @@ import { beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { publishRatings } from "../../src/agents/publish-ratings.ts";
 import { commit, readBatch } from "../../src/db/batch.ts";
 import { agents } from "../../src/db/tables/agents.ts";
-import { closingReads } from "../../src/tasks/close.ts";
+import { prepareClosingReads } from "../../src/tasks/close.ts";
 import { reverseTask } from "../../src/tasks/reverse.ts";
 import { confirm, facilitated } from "../facilitation/support.ts";
 import { rows } from "../promotion/support.ts";
@@ -219,7 +219,7 @@ describe("a confirmation", () => {
     const second = await bought(newcomer);
     const { db } = world.deps;
     const takeBack = async () => {
-      const facts = await readBatch(db, closingReads(db, first));
+      const facts = await readBatch(db, prepareClosingReads(db, first));
       await commit(db, reverseTask(world.deps, facts, { escrows: facts.escrows, turned: false }, world.now()));
     };
     const { reply, refused } = await confirmBetween([newcomer, second], takeBack);

@@ -3,9 +3,9 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { DAY_MS, HOUR_MS } from "../../src/core/limits.ts";
 import { readBatch } from "../../src/db/batch.ts";
-import { ratingMethod } from "../../src/ratings/method.ts";
+import { pickRatingMethod } from "../../src/ratings/method.ts";
 import { computeUnroundedRating } from "../../src/ratings/rating.ts";
-import { sumsFromRow } from "../../src/ratings/signals.ts";
+import { toAgentSums } from "../../src/ratings/signals.ts";
 import { findRatedAgent } from "../../src/ratings/store.ts";
 import { autoConfirmTasks } from "../../src/tasks/auto-confirm.ts";
 import { arbitrated, type Bought, disputed, file, resolve } from "../disputes/support.ts";
@@ -127,7 +127,7 @@ async function reversed(bought: Bought): Promise<void> {
 /** Expects that the rows and published numbers of all agents are those of all their signals, now and later. */
 async function expectPlain(): Promise<void> {
   const { db, env } = buying.deps;
-  const method = ratingMethod(env, "sandbox");
+  const method = pickRatingMethod(env, "sandbox");
   for (const { did } of everybody) {
     const { row } = await readBatch(db, { row: findRatedAgent(db, did) });
     if (!row) throw new Error("an agent without its row");
@@ -138,7 +138,7 @@ async function expectPlain(): Promise<void> {
     expectRounded(shown.agent_rating, model.rating(did, now));
     for (const at of [now, now + 50 * DAY_MS, now + 500 * DAY_MS]) {
       const [found, plain] = [
-        computeUnroundedRating(sumsFromRow(row), row.ratingHeaviest, method, at),
+        computeUnroundedRating(toAgentSums(row), row.ratingHeaviest, method, at),
         model.rating(did, at),
       ];
       if (found === null || plain === null) expect(found).toBe(plain);

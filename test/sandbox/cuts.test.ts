@@ -4,7 +4,7 @@ import { runInDurableObject } from "cloudflare:test";
 import { beforeAll, expect, it } from "vitest";
 import type { Env } from "../../src/context.ts";
 import { DAY_MS } from "../../src/core/limits.ts";
-import { ratingMethod } from "../../src/ratings/method.ts";
+import { pickRatingMethod } from "../../src/ratings/method.ts";
 import { toConsumerSignal, toContribution } from "../../src/ratings/rating.ts";
 import { sweepSandboxes } from "../../src/sandbox/sweep.ts";
 import { asConsumer, type Pair, paid, pairOf } from "../facilitation/support.ts";
@@ -58,7 +58,7 @@ async function open(): Promise<Stage> {
   await copyRow("tasks", `task_id = '${taskId}'`, { ...ids, ...ends }, { to: DUE });
   const intents = { ...named("intent_id", "intent_hash"), expires_at: String(end) };
   await copyRow("payment_intents", `intent_id = '${intentId}'`, intents, { to: DUE });
-  const method = ratingMethod(world.deps.env, "sandbox");
+  const method = pickRatingMethod(world.deps.env, "sandbox");
   for (const signal of ["auto_confirmed", "intent_abandoned"] as const)
     weight += DUE * toContribution(method, toConsumerSignal(method, signal, AMOUNT), end).weight;
   return { world, key: crypto.randomUUID(), from, name };

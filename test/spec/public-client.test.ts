@@ -1,7 +1,7 @@
 // A purchase as the public AEA/P clients make it, all nine steps and nothing else (PAY-18, PAY-19, FAC-1, DSP-1, DSP-2): raw DIDs in the path, ISO
 // timestamps, DER in padded base64, amounts and JSON as Python prints them, a transaction hash without 0x.
 import { beforeAll, describe, expect, it } from "vitest";
-import { requestDigest, signProof } from "../../src/protocol/proof.ts";
+import { digestRequest, signProof } from "../../src/protocol/proof.ts";
 import { payOnChain } from "../support/chain.ts";
 import { type Agent, createWorld, expectStatus, type Json, type Reply, type World } from "../support/world.ts";
 
@@ -21,7 +21,7 @@ const timestampNow = (): string => new Date().toISOString().replace(/\.\d{3}Z$/,
 /** Calls with a request-bound proof, as the clients sign it: over the decoded, sorted pairs or the raw body. */
 async function as(agent: Agent, method: string, path: string, rawBody = ""): Promise<Reply> {
   const [pathname = "", query = ""] = path.split("?");
-  const digest = await requestDigest({ method, query, body: rawBody });
+  const digest = await digestRequest({ method, query, body: rawBody });
   if (!digest.ok) throw new Error(digest.reason);
   const timestamp = timestampNow();
   const statement = {

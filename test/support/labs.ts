@@ -6,7 +6,7 @@ import { deploy, encodeCreation, SALT } from "../../scripts/chain/deploy.ts";
 import { DELAYS, type Delays } from "../../scripts/chain/roles.ts";
 import { deployAgain, roleAccounts, startEphemeralChain } from "../../scripts/ephemeral.ts";
 import type { NetworkInput } from "../../src/chain/networks.ts";
-import { baseThreshold } from "../../src/escrow/threshold.ts";
+import { computeBaseThreshold } from "../../src/escrow/threshold.ts";
 import { createFrom } from "../chain/test-contracts.ts";
 import { startSpoilingNode } from "./spoiling-node.ts";
 
@@ -143,7 +143,7 @@ const plannedEntry = ({ network, chainId, confirmations }: Named, currency: Plan
 function contractsFor({ token, ...money }: Money, salt: Hex): Contracts {
   const { admin, feeRecipient } = roleAccounts();
   const authority = encodeCreation("AccessManager", [admin.address], salt).address;
-  const args = [authority, feeRecipient.address, token, BigInt(baseThreshold(money))];
+  const args = [authority, feeRecipient.address, token, BigInt(computeBaseThreshold(money))];
   return { settlement_contract: encodeCreation("SettlementContract", args, salt).address, authority };
 }
 

@@ -5,17 +5,17 @@ import { env as rawEnv } from "cloudflare:workers";
 import { type Meter, openMeter } from "../../bench/meter.ts";
 import { seedPlatform } from "../../scripts/platform.ts";
 import { generateManagementKey } from "../../src/accounts/management-key.ts";
-import { newSessionToken } from "../../src/accounts/tokens.ts";
+import { drawSessionToken } from "../../src/accounts/tokens.ts";
 import { createApp } from "../../src/app.ts";
 import { buildDeps, type Deps, type Env, type PasswordCost } from "../../src/context.ts";
-import { newId } from "../../src/core/ids.ts";
+import { createId } from "../../src/core/ids.ts";
 import { DAY_MS, HOUR_MS, SESSION_DAYS } from "../../src/core/limits.ts";
 import { sessions } from "../../src/db/tables/accounts.ts";
 import { networkAvailability } from "../../src/db/tables/chain.ts";
 import type { Job } from "../../src/jobs/job.ts";
 import { runToEnd } from "../../src/jobs/run.ts";
 import { importPrivateKeyPem } from "../../src/protocol/ecdsa.ts";
-import { requestDigest, signProof } from "../../src/protocol/proof.ts";
+import { digestRequest, signProof } from "../../src/protocol/proof.ts";
 import { account, CHAINS, type Chain, headOf, networksWith } from "./chain.ts";
 import { type Sent, watchQueues } from "./held-queues.ts";
 import { type SentMail, watchMails } from "./mails.ts";
@@ -97,12 +97,12 @@ export class World {
 
   /** Starts a session of this platform as a log-in does. Returns its token. */
   async session(times: { usedAt?: number; confirmedAt?: number; expiresAt?: number } = {}): Promise<string> {
-    const { token, tokenHash } = await newSessionToken();
+    const { token, tokenHash } = await drawSessionToken();
     const now = this.now();
     const expiresAt = now + SESSION_DAYS * DAY_MS;
     // Confirmed for as long as it lives, so that no call needs a confirmation, however long the file takes.
     const stamps = { createdAt: now, confirmedAt: expiresAt, usedAt: now, expiresAt, ...times };
-    const row = { tokenHash, sessionId: newId("ses", now), platformId: this.platformId };
+    const row = { tokenHash, sessionId: createId("ses", now), platformId: this.platformId };
     await this.deps.db.insert(sessions).values({ ...row, device: "Firefox on Linux", network: "local", ...stamps });
     return token;
   }
@@ -156,7 +156,7 @@ export class World {
   /** The three headers of an agent's call, with a request-bound proof. */
   async prove(agent: Agent, method: string, path: string, body = ""): Promise<Record<string, string>> {
     const url = new URL(path, ISSUER);
-    const digest = await requestDigest({ method, query: url.search, body });
+    const digest = await digestRequest({ method, query: url.search, body });
     if (!digest.ok) throw new Error(digest.reason);
     const timestamp = String(Math.floor(Date.now() / 1000));
     const statement = {
@@ -269,8 +269,8 @@ async function fromNow(networks: string): Promise<string> {
 /** `vars` replaces variables of wrangler.toml. */
 export async function createWorld(vars: Partial<Env> = {}): Promise<World> {
   const now = Date.now();
-  const platformId = newId("plt", now);
-  const tenantPrincipalId = newId("prn", now);
+  const platformId = createId("plt", now);
+  const tenantPrincipalId = createId("prn", now);
   const key = await generateManagementKey("sandbox", BRANDS);
   const live = await generateManagementKey("production", BRANDS);
   // A separate cache, because the database of another file has other lists under the same address.

@@ -2,12 +2,12 @@
 // MKT-30).
 import { beforeAll, expect, it } from "vitest";
 import { DAY_MS } from "../../src/core/limits.ts";
+import { close, closeLater, givePassword } from "../cascades/account-support.ts";
 import { arbitrated, file, keepReserve, paidOutOf, payOut, read, resolve } from "../disputes/support.ts";
 import { facilitated } from "../facilitation/support.ts";
 import { balanceOf, bookedOf, escrowOf, follow, heldBy } from "../follower/support.ts";
 import { marketsPath } from "../markets/support.ts";
 import { deposit, livePrincipal, openLive, outcome, promoted, rows, under } from "../promotion/support.ts";
-import { close, closeLater, givePassword } from "../standing/account-support.ts";
 import { account } from "../support/chain.ts";
 import { type Agent, createWorld, expectStatus, type World } from "../support/world.ts";
 import { chainThreshold, drive, NETWORK, THRESHOLD, UNIT } from "./support.ts";

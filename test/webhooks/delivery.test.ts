@@ -1,6 +1,6 @@
 // From a change to a receiver, through the queues' consumer and the endpoint's object (EVT-24, EVT-25).
 import { expect, it } from "vitest";
-import { verifyWebhook, webhookHeaders } from "../../src/protocol/webhook-signature.ts";
+import { readWebhookHeaders, verifyWebhook } from "../../src/protocol/webhook-signature.ts";
 import { deliver, deliverAll } from "../support/queue.ts";
 import { anEvent, atRest, deliveriesOf, drivenWorld, endpoint, eventIdsOf, receiver, someEvents } from "./support.ts";
 
@@ -19,7 +19,7 @@ it("delivers an event to its endpoint, signed, as the list shows it", async () =
   expect(JSON.parse(got?.body ?? "")).toEqual(event);
   expect(got?.headers["service-event-id"]).toBe(event.id);
   const headers = new Headers(got?.headers);
-  expect(await verifyWebhook(made.secret, webhookHeaders(headers), got?.body ?? "")).toBe(null);
+  expect(await verifyWebhook(made.secret, readWebhookHeaders(headers), got?.body ?? "")).toBe(null);
   const [delivery] = await deliveriesOf(world, made);
   expect(delivery).toMatchObject({
     event_id: event.id,

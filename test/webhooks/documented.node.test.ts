@@ -9,7 +9,7 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { EXAMPLES } from "../../scripts/openapi/examples.ts";
-import { newId } from "../../src/core/ids.ts";
+import { createId } from "../../src/core/ids.ts";
 import { HOUR_MS, MINUTE_MS, SECOND_MS } from "../../src/core/limits.ts";
 import { EVENT_TYPES } from "../../src/journal/events.ts";
 import { drawWebhookSecret, signWebhook } from "../../src/protocol/webhook-signature.ts";
@@ -36,8 +36,8 @@ type Event = { readonly id: string; readonly body: string };
 
 function eventOf(type: string): Event {
   const now = Date.now();
-  const id = newId("evt", now);
-  const object = { ...SALES?.[0], transaction_id: newId("fac", now), gross_amt: "10.00" };
+  const id = createId("evt", now);
+  const object = { ...SALES?.[0], transaction_id: createId("fac", now), gross_amt: "10.00" };
   const occurred_at = new Date(now).toISOString();
   const event = { id, type, occurred_at, environment: "sandbox", api_version: "v1", data: { object } } as const;
   if (type === "transaction.settled") checkEvent(event);
@@ -132,7 +132,7 @@ describe.each(RECEIVERS)("the receiver in $language", ({ language, file, program
       ["under two other secrets", { secrets: [drawWebhookSecret(), drawWebhookSecret()] }],
       ["ten minutes old", { age: 600 }],
       ["ten minutes ahead", { age: -600 }],
-      ["under another event's id", { headers: { "webhook-id": newId("evt", Date.now()) } }],
+      ["under another event's id", { headers: { "webhook-id": createId("evt", Date.now()) } }],
       ["without an id", { headers: { "webhook-id": "" } }],
       ["with an invalid timestamp", { headers: { "webhook-timestamp": "now" } }],
       ["with a signature without base64", { headers: { "webhook-signature": "v1" } }],

@@ -3,7 +3,7 @@ import { afterEach, describe, expect, it } from "vitest";
 import { WEBHOOKS_MAX } from "../../src/core/limits.ts";
 import { webhookEndpoints } from "../../src/db/tables/webhooks.ts";
 import { EVENT_TYPES } from "../../src/journal/events.ts";
-import { close, dieBefore, givePassword } from "../standing/account-support.ts";
+import { close, dieBefore, givePassword } from "../cascades/account-support.ts";
 import { stopped } from "../support/clock.ts";
 import { isWhole } from "../support/scale.ts";
 import { withVars } from "../support/variants.ts";

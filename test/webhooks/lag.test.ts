@@ -1,12 +1,12 @@
 // Events that are not processed yet, and deliveries that are due, as operators see them (GET /v1/operator/jobs).
 import { expect, it } from "vitest";
-import { newId } from "../../src/core/ids.ts";
+import { createId } from "../../src/core/ids.ts";
 import { jobs } from "../../src/db/tables/journal.ts";
 import { startJobs } from "../../src/jobs/start.ts";
 import { deliverNewEvents } from "../../src/journal/outbox.ts";
 import { fanOutEvents } from "../../src/webhooks/fan-out.ts";
 import { fanOutJob, sweepWebhooks, wakeEndpoints } from "../../src/webhooks/sweep.ts";
-import { operator } from "../standing/account-support.ts";
+import { operator } from "../cascades/account-support.ts";
 import { stopped } from "../support/clock.ts";
 import { createWorld, expectStatus, type Json } from "../support/world.ts";
 import { anEvent, endpoint, receiver, work } from "./support.ts";
@@ -69,7 +69,7 @@ it("reports the oldest waiting event even if the first one is from a sandbox tha
   await anEvent(world);
   await d1
     .prepare("update events set id = ? where seq = (select max(seq) from events)")
-    .bind(newId("evt", world.now() + 90 * 86_400_000))
+    .bind(createId("evt", world.now() + 90 * 86_400_000))
     .run();
   expect((await events()).lag_seconds).toBe(0);
   await anEvent(world);

@@ -1,7 +1,7 @@
 // Lists of deliveries, redelivery, replay and test events (EVT-29 to EVT-32).
 
 import { afterEach, describe, expect, it } from "vitest";
-import { firstId } from "../../src/core/ids.ts";
+import { computeFirstId } from "../../src/core/ids.ts";
 import { Conflict } from "../../src/core/retry.ts";
 import { commit, readBatch } from "../../src/db/batch.ts";
 import { webhookDeliveries, webhookEndpoints, webhookQueue } from "../../src/db/tables/webhooks.ts";
@@ -95,7 +95,7 @@ describe("GET …/deliveries", () => {
     const old = world.now() - 31 * DAY_MS;
     const row = (webhookId: string, at: number) => ({
       webhookId,
-      deliveryId: firstId("dlv", at).replace(/.$/, String(at % 10)),
+      deliveryId: computeFirstId("dlv", at).replace(/.$/, String(at % 10)),
       nextAt: at,
       eventSeq: 0,
       eventId: "evt_1",
@@ -250,8 +250,8 @@ describe("POST …/replay", () => {
     };
     expect(await of("yesterday")).toEqual([422, "validation_failed", "invalid_format"]);
     expect(await of(new Date(world.now() + 60_000).toISOString())).toEqual([422, "validation_failed", "invalid_value"]);
-    expect(await of(firstId("evt", world.now()))).toEqual([422, "validation_failed", "not_found"]);
-    expect(await of(firstId("evt", world.now() - 31 * DAY_MS))).toEqual([410, "cursor_expired", undefined]);
+    expect(await of(computeFirstId("evt", world.now()))).toEqual([422, "validation_failed", "not_found"]);
+    expect(await of(computeFirstId("evt", world.now() - 31 * DAY_MS))).toEqual([410, "cursor_expired", undefined]);
     expectStatus(await replay(made, new Date(world.now() - 90 * DAY_MS).toISOString()), 200);
   });
 
@@ -285,7 +285,7 @@ describe("POST …/replay", () => {
     const day = DAY_MS / 1_000;
     for (const seconds of [30 * day, 10 * day])
       expectStatus(await moved.call("POST", "/v1/sandbox/clock/advance", { body: { seconds } }), 200);
-    const old = firstId("evt", moved.now() + 5 * DAY_MS);
+    const old = computeFirstId("evt", moved.now() + 5 * DAY_MS);
     const answers = [
       await moved.call("POST", `${pathOf(made)}/replay`, { body: { since: old } }),
       await moved.call("GET", `/v1/events?since=${old}`),

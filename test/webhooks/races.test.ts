@@ -1,6 +1,6 @@
 // Concurrent deliveries, and deliveries while their endpoint changes (EVT-25). The receiver holds its answers until the test continues.
 import { describe, expect, it } from "vitest";
-import { verifyWebhook, webhookHeaders } from "../../src/protocol/webhook-signature.ts";
+import { readWebhookHeaders, verifyWebhook } from "../../src/protocol/webhook-signature.ts";
 import { claimDeliveries, LEASE_MS } from "../../src/webhooks/deliver.ts";
 import { fanOutEvents } from "../../src/webhooks/fan-out.ts";
 import { replayJob } from "../../src/webhooks/replay.ts";
@@ -100,7 +100,7 @@ it("signs a delivery with the secrets of its claim, and later ones with those of
   };
   /** The indexes of the secrets that accept a delivery. */
   const acceptedBy = async ({ headers, body }: Received): Promise<number[]> => {
-    const faults = secrets.map((secret) => verifyWebhook(secret, webhookHeaders(new Headers(headers)), body));
+    const faults = secrets.map((secret) => verifyWebhook(secret, readWebhookHeaders(new Headers(headers)), body));
     return (await Promise.all(faults)).flatMap((fault, n) => (fault === null ? [n] : []));
   };
   const accepted = async () => Promise.all((await there.received()).map(acceptedBy));

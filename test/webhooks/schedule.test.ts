@@ -4,7 +4,7 @@ import { afterEach, describe, expect, it, vi } from "vitest";
 import { notices } from "../../src/db/tables/accounts.ts";
 import { webhookEndpoints, webhookQueue } from "../../src/db/tables/webhooks.ts";
 import { type StartTimer, startTimer } from "../../src/webhooks/post.ts";
-import { nextAttemptAt, RETRY_WAITS_MS, restMs } from "../../src/webhooks/schedule.ts";
+import { computeNextAttempt, computeRestMs, RETRY_WAITS_MS } from "../../src/webhooks/schedule.ts";
 import { stopped } from "../support/clock.ts";
 import type { Behaviour } from "../support/receiver.ts";
 import { withVars } from "../support/variants.ts";
@@ -133,11 +133,11 @@ describe("the schedule", () => {
   it("waits 5 s, 5 min, 30 min, 2 h, 5 h, 10 h and 10 h, each up to a tenth longer", async () => {
     expect(RETRY_WAITS_MS.map((wait) => wait / 1_000)).toEqual([5, 300, 1_800, 7_200, 18_000, 36_000, 36_000]);
     for (const [failed, wait] of RETRY_WAITS_MS.entries())
-      expect([0, 1].map((random) => nextAttemptAt(failed + 1, 1_000, random))).toEqual([
+      expect([0, 1].map((random) => computeNextAttempt(failed + 1, 1_000, random))).toEqual([
         1_000 + wait,
         1_000 + Math.round(wait * 1.1),
       ]);
-    expect(nextAttemptAt(8, 0, 1)).toBe(null);
+    expect(computeNextAttempt(8, 0, 1)).toBe(null);
   });
 
   it("fails a delivery after eight attempts, and starts again with a redelivery", async () => {
@@ -170,7 +170,7 @@ describe("the schedule", () => {
   });
 
   it("makes an endpoint rest after many failures in a row, for at most five minutes", () => {
-    expect([1, 19, 20, 22, 40, 1_000].map(restMs)).toEqual([0, 0, 5_000, 10_000, 300_000, 300_000]);
+    expect([1, 19, 20, 22, 40, 1_000].map(computeRestMs)).toEqual([0, 0, 5_000, 10_000, 300_000, 300_000]);
   });
 });
 

@@ -3,7 +3,7 @@ import { eq } from "drizzle-orm";
 import { describe, expect, it } from "vitest";
 import { createApp } from "../../src/app.ts";
 import { webhookEndpoints } from "../../src/db/tables/webhooks.ts";
-import { verifyWebhook, webhookHeaders } from "../../src/protocol/webhook-signature.ts";
+import { readWebhookHeaders, verifyWebhook } from "../../src/protocol/webhook-signature.ts";
 import { LEASE_MS } from "../../src/webhooks/deliver.ts";
 import { openSecret } from "../../src/webhooks/secrets.ts";
 import { resealSecrets } from "../../src/webhooks/sweep.ts";
@@ -20,7 +20,7 @@ const rowOf = async ({ webhook_id }: Json) =>
   (await world.deps.db.select().from(webhookEndpoints).where(eq(webhookEndpoints.webhookId, webhook_id)))[0];
 
 const accepts = async (secret: string, received: { headers: Record<string, string>; body: string } | undefined) =>
-  (await verifyWebhook(secret, webhookHeaders(new Headers(received?.headers)), received?.body ?? "")) === null;
+  (await verifyWebhook(secret, readWebhookHeaders(new Headers(received?.headers)), received?.body ?? "")) === null;
 
 describe("a sealed secret", () => {
   it("opens for its own endpoint only", async () => {

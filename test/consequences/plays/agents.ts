@@ -1,8 +1,8 @@
 // Plays of principals, agents and their signed documents.
 import { eq, sql } from "drizzle-orm";
 import { agents, certificates, statusLists } from "../../../src/db/tables/agents.ts";
-import { listedStatusOf } from "../../../src/identity/certificate-store.ts";
-import { proofTimestamp, signProof } from "../../../src/protocol/proof.ts";
+import { toListedNumber } from "../../../src/identity/certificate-store.ts";
+import { formatProofTimestamp, signProof } from "../../../src/protocol/proof.ts";
 import { openIntent, seller } from "../../payments/support.ts";
 import { agentBody, type World } from "../../support/world.ts";
 import { customer } from "./customers.ts";
@@ -79,7 +79,7 @@ async function waiting(world: World): Promise<string> {
     db.update(agents).set({ status: "FUNDING" }).where(eq(agents.did, did)),
     db
       .update(certificates)
-      .set({ listedStatus: listedStatusOf("FUNDING") })
+      .set({ listedStatus: toListedNumber("FUNDING") })
       .where(eq(certificates.did, did)),
   ]);
   return did;
@@ -174,7 +174,7 @@ export const AGENT_PLAYS: Plays = {
     "a nonce is used up, in its object": async ({ world }) => {
       const { did, certificate, privateKey } = await world.consumer();
       const { nonce } = await must(200, world.call("GET", "/v1/verify/challenge", { key: null }));
-      const timestamp = proofTimestamp(Date.now());
+      const timestamp = formatProofTimestamp(Date.now());
       const { proof } = await signProof({ kind: "challenge", timestamp, nonce, agentDid: did }, privateKey);
       const body = { proof_type: "challenge_response", certificate, nonce, proof, timestamp };
       const check = () => must(200, world.call("POST", "/v1/verify/proof", { key: null, body }));

@@ -18,7 +18,7 @@ import { REVIEW_PLAYS } from "./review.ts";
 import { SANDBOX_PLAYS } from "./sandbox.ts";
 import { SESSION_PLAYS } from "./sessions.ts";
 import type { Plays } from "./stage.ts";
-import { STANDING_PLAYS } from "./standing.ts";
+import { STANDING_PLAYS } from "./suspensions.ts";
 import { VAULT_PLAYS } from "./vaults.ts";
 import { VERIFIER_PLAYS } from "./verifiers.ts";
 import { WEBHOOK_PLAYS } from "./webhooks.ts";

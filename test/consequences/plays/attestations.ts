@@ -1,7 +1,7 @@
 // Plays of the attestations of principals.
-import { endAttestations } from "../../../src/standing/expire.ts";
-import { operator } from "../../standing/account-support.ts";
-import { credential, revoke, revokeAs } from "../../standing/revocation-support.ts";
+import { endAttestations } from "../../../src/cascades/expire.ts";
+import { operator } from "../../cascades/account-support.ts";
+import { credential, revoke, revokeAs } from "../../cascades/revocation-support.ts";
 import { agentBody, principalBody, type World } from "../../support/world.ts";
 import { attestationBy, drawKey, registerVerifier } from "../../verifiers/support.ts";
 import { anHour, must, type Play, type Plays } from "./stage.ts";

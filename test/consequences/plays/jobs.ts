@@ -1,6 +1,8 @@
 // Plays of the other jobs, of alerts, and of running jobs and messages.
 import { eq } from "drizzle-orm";
 import { notifyExpiring } from "../../../src/accounts/notify-expiring.ts";
+import { finishCascades } from "../../../src/cascades/cascades.ts";
+import { endAttestations } from "../../../src/cascades/expire.ts";
 import { authorityKeys, statusLists } from "../../../src/db/tables/agents.ts";
 import { alertMails } from "../../../src/db/tables/journal.ts";
 import { cascades, principals } from "../../../src/db/tables/principals.ts";
@@ -15,8 +17,6 @@ import { startJobs } from "../../../src/jobs/start.ts";
 import { checkChain } from "../../../src/journal/activity-heads.ts";
 import { raiseAlert } from "../../../src/journal/alerts.ts";
 import { runMessages } from "../../../src/queue.ts";
-import { finishCascades } from "../../../src/standing/cascades.ts";
-import { endAttestations } from "../../../src/standing/expire.ts";
 import { withVars } from "../../support/variants.ts";
 import { env, principalBody, type World } from "../../support/world.ts";
 import {
@@ -32,7 +32,7 @@ import {
   type Stage,
   store,
 } from "./stage.ts";
-import { CASCADE_PLAYS } from "./standing.ts";
+import { CASCADE_PLAYS } from "./suspensions.ts";
 
 // ---- Alerts --------------------------------------------------------------------------------------------------------------
 

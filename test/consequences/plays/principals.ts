@@ -1,6 +1,7 @@
 // Plays of a platform's acts on one of its principals.
+
+import { finishCascades } from "../../../src/cascades/cascades.ts";
 import { customers } from "../../../src/db/tables/principals.ts";
-import { finishCascades } from "../../../src/standing/cascades.ts";
 import { agentBody, env, principalBody, type World } from "../../support/world.ts";
 import { anHour, must, type Play, type Plays, store } from "./stage.ts";
 

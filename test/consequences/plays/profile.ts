@@ -1,8 +1,8 @@
 // Plays of the account's profile, and of the agents of its tenant principal.
 import { eq } from "drizzle-orm";
+import { finishRestatements } from "../../../src/cascades/restate-agents.ts";
 import { BEFORE_FIRST_DUE } from "../../../src/core/due.ts";
 import { principals, restatements } from "../../../src/db/tables/principals.ts";
-import { finishRestatements } from "../../../src/standing/restate-agents.ts";
 import { accredited } from "../../accounts/review-support.ts";
 import { type Account, ADDRESS, PROFILE, patch, readAccount, signUp } from "../../accounts/support.ts";
 import { agentBody, env, type World } from "../../support/world.ts";

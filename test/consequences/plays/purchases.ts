@@ -5,7 +5,7 @@ import { escrows } from "../../../src/db/tables/money.ts";
 import { abandonIntents } from "../../../src/payments/abandon.ts";
 import { rateAbandonedIntents } from "../../../src/payments/rate-abandoned.ts";
 import { spendPaidIntents } from "../../../src/payments/spend-paid.ts";
-import { ratingMethod } from "../../../src/ratings/method.ts";
+import { pickRatingMethod } from "../../../src/ratings/method.ts";
 import { forwardScale } from "../../../src/ratings/rating.ts";
 import { autoConfirmTasks } from "../../../src/tasks/auto-confirm.ts";
 import { asProvider, confirm, facilitated, type Pair, paid } from "../../facilitation/support.ts";
@@ -107,7 +107,7 @@ const hold = (balance: number) => (world: World, pair: Pair) =>
 
 /** A rating from a history so long that one more task does not change it. */
 async function renown(world: World, { provider, consumer }: Pair): Promise<void> {
-  const sum = 1_000_000 * forwardScale(ratingMethod(world.deps.env, "sandbox"), world.now());
+  const sum = 1_000_000 * forwardScale(pickRatingMethod(world.deps.env, "sandbox"), world.now());
   const sums = {
     ratingWeight: sum,
     ratingWeighted: sum,

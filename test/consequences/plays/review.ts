@@ -1,7 +1,7 @@
 // Plays of documents, of the review, and of the erasure after a closing.
-import { eraseClosedAccounts, retentionMs } from "../../../src/accounts/erase.ts";
+import { computeRetentionMs, eraseClosedAccounts } from "../../../src/accounts/erase.ts";
 import { sweepDocuments } from "../../../src/accounts/sweep-documents.ts";
-import { endAttestations } from "../../../src/standing/expire.ts";
+import { endAttestations } from "../../../src/cascades/expire.ts";
 import {
   accountOf,
   accredited,
@@ -77,7 +77,7 @@ const read: Act = async (world, person) => {
 const close: Act = async (world, { platformId }) => {
   const text = "update platforms set status = 'CLOSED', closed_at = ? where platform_id = ?";
   await env.DB.prepare(text)
-    .bind(world.now() - retentionMs(world.deps.env), platformId)
+    .bind(world.now() - computeRetentionMs(world.deps.env), platformId)
     .run();
 };
 
