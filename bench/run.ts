@@ -5,7 +5,7 @@
 //   --scale  with --check: also the growth with the history, and a busy seller
 //   --show=status  also prints every statement, with its rows, of the cases whose name contains this
 //   --only=facilitate,busy  only the costs of the cases whose name contains one of these; `busy`, `gas`, `couriers`, `acts`, `idle` and
-//                      `suspensions` are separate measurements, and `latency` times the cases
+//                      `suspensions` are separate measurements; `latency` times the cases, and `load` measures their CPU time too
 //   --sizes  with --only: also with each size of the history    --history=1000000  the rows of the larger one
 //   --json   prints the findings for machines    --quick  only costs    --rounds=5 --slice=300  the pace of both, in ms
 import { readFileSync, writeFileSync } from "node:fs";
@@ -30,7 +30,7 @@ import {
 import { type CaseCost, measureCosts, measureFar, type Outcome } from "./costs.ts";
 import { measureCouriers } from "./couriers.ts";
 import { findUncovered } from "./coverage.ts";
-import { COSTS_PATH, comparableCosts, costsDocument } from "./document.ts";
+import { COSTS_PATH, costsDocument, isCurrent } from "./document.ts";
 import { checkGas, measureGas } from "./gas.ts";
 import { measureIdle } from "./idle.ts";
 import { measureLatencies } from "./latency.ts";
@@ -87,7 +87,9 @@ async function measureCases(stage: Stage): Promise<Omit<Findings, "violations" |
   const latencies = logIfWanted("latency", timed || (only?.includes("latency") ?? false))
     ? await measureLatencies(play, cases, pace)
     : null;
-  const load = logIfWanted("load", timed) ? await measureLoad(play, cases, pace) : null;
+  const load = logIfWanted("load", timed || (only?.includes("load") ?? false))
+    ? await measureLoad(play, cases, pace)
+    : null;
   const couriers = logIfWanted("webhooks under load", timed || (only?.includes("couriers") ?? false))
     ? await measureCouriers(play)
     : null;
@@ -177,7 +179,7 @@ if (options.show !== undefined)
 if (!quick && (options.check || options.write)) {
   const text = costsDocument(findings);
   if (options.write) writeFileSync(COSTS_PATH, text);
-  else if (comparableCosts(readFileSync(COSTS_PATH, "utf8")) !== comparableCosts(text)) {
+  else if (!isCurrent(readFileSync(COSTS_PATH, "utf8"), text)) {
     console.log(`\n${COSTS_PATH} is not current: npm run bench -- --write`);
     process.exitCode = 1;
   }
