@@ -3,22 +3,22 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import ts from "typescript";
 
-/** A role that folders share has the same name in each. */
-const ROLES = /^(?:ROUTES|[a-z]+Routes)$/;
+type SourceFile = { readonly path: string; readonly text: string };
 
-const root = join(import.meta.dirname, "../src");
-const folders = new Map<string, Set<string>>();
-for (const file of readdirSync(root, { recursive: true, encoding: "utf8" })) {
-  if (!file.endsWith(".ts")) continue;
-  const [folder = ""] = file.split("/");
-  const source = ts.createSourceFile(file, readFileSync(join(root, file), "utf8"), ts.ScriptTarget.Latest);
-  for (const name of source.statements.flatMap(exportedBy)) {
-    folders.set(name, (folders.get(name) ?? new Set<string>()).add(folder));
+/** Returns the names that several folders export, with these folders. `path`: from src/. */
+export function findSharedNames(files: readonly SourceFile[]): (readonly [name: string, folders: readonly string[]])[] {
+  const folders = new Map<string, Set<string>>();
+  for (const { path, text } of files) {
+    const [folder = ""] = path.split("/");
+    for (const name of ts.createSourceFile(path, text, ts.ScriptTarget.Latest).statements.flatMap(listExported)) {
+      folders.set(name, (folders.get(name) ?? new Set<string>()).add(folder));
+    }
   }
+  return [...folders].filter(([, used]) => used.size > 1).map(([name, used]) => [name, [...used]] as const);
 }
 
 /** Functions, constants and classes. Types may repeat, because their folder says what they are of. */
-function exportedBy(statement: ts.Statement): string[] {
+function listExported(statement: ts.Statement): string[] {
   const isExported = ts.canHaveModifiers(statement) && ts.getModifiers(statement)?.some(isExport);
   if (!isExported) return [];
   if (ts.isFunctionDeclaration(statement) || ts.isClassDeclaration(statement)) {
@@ -32,7 +32,12 @@ function isExport({ kind }: ts.Modifier): boolean {
   return kind === ts.SyntaxKind.ExportKeyword;
 }
 
-const shared = [...folders].filter(([name, used]) => used.size > 1 && !ROLES.test(name));
-for (const [name, used] of shared)
-  console.error(`${name} is exported by ${[...used].join(" and ")}: say of what it is`);
-if (shared.length > 0) process.exit(1);
+if (import.meta.main) {
+  const root = join(import.meta.dirname, "../src");
+  const paths = readdirSync(root, { recursive: true, encoding: "utf8" }).filter((path) => path.endsWith(".ts"));
+  const shared = findSharedNames(paths.map((path) => ({ path, text: readFileSync(join(root, path), "utf8") })));
+  for (const [name, folders] of shared) {
+    console.error(`${name} is exported by ${folders.join(" and ")}: give each a name that says what it is of`);
+  }
+  if (shared.length > 0) process.exit(1);
+}
