@@ -11,8 +11,8 @@ export const COSTS_PATH = "docs/costs.md";
 
 export function costsDocument(counted: Counted): string {
   const sections = [
-    "# Costs\n\n`npm run bench -- --write` writes this page, and `npm run bench -- --check` fails if a figure is no longer true: the last table is equal in\n" +
-      "each run except for rows read, and the figures of acts, dollars and suspensions differ by less than a tenth, or by 3.\n" +
+    "# Costs\n\n`npm run bench -- --write` writes this page, and `npm run bench -- --check` fails if the last table is no longer true, rows read aside.\n" +
+      "The figures of acts depend on how often jobs run meanwhile.\n" +
       "[performance.md](performance.md) explains how each figure is counted and what bounds it.",
     formatSection("Acts, with all that follows them", actsTable(counted.acts)),
     formatSection("Rows written, by table", counted.acts.map(tablesOf).join("\n")),
@@ -23,9 +23,8 @@ export function costsDocument(counted: Counted): string {
   return `${sections.join("\n\n")}\n`;
 }
 
-/** The calls and jobs are equal in each run, except rows read. The figures of acts depend on how often jobs run meanwhile. */
-export const isCurrent = (stored: string, measured: string): boolean =>
-  pickCalls(stored) === pickCalls(measured) && isNear(pickOthers(stored), pickOthers(measured));
+/** The calls and jobs are equal in each run, except rows read. The figures of acts depend on how often jobs run meanwhile: budgets hold them. */
+export const isCurrent = (stored: string, measured: string): boolean => pickCalls(stored) === pickCalls(measured);
 
 function pickCalls(text: string): string {
   const [, calls = ""] = text.split(CALLS_TITLE);
@@ -34,25 +33,9 @@ function pickCalls(text: string): string {
     .map((line) => line.split("|").toSpliced(ROWS_READ, 1).join("|"))
     .join("\n");
 }
-/** The tables of acts, dollars and suspensions. The rows by table are in an order that changes with the last digit. */
-const pickOthers = (text: string): string =>
-  (text.split(CALLS_TITLE)[0] ?? "").replace(/## Rows written, by table\n[\s\S]*?(?=\n## )/, "");
 const CALLS_TITLE = "## Calls and jobs\n";
 /** The index of the rows read in a line. */
 const ROWS_READ = 4;
-
-const FIGURE = /(\d[\d,]*(?:\.\d+)?)/;
-const toNumber = (figure = ""): number => Number(figure.replaceAll(",", ""));
-function isNear(stored: string, measured: string): boolean {
-  const [before, now] = [stored.split(FIGURE), measured.split(FIGURE)];
-  return (
-    before.length === now.length && now.every((part, i) => (i % 2 ? isNearFigure(before[i], part) : part === before[i]))
-  );
-}
-const isNearFigure = (stored: string | undefined, measured: string): boolean =>
-  Math.abs(toNumber(stored) - toNumber(measured)) <= Math.max(MOST_APART, toNumber(measured) * PART_APART);
-const MOST_APART = 3;
-const PART_APART = 0.1;
 
 const formatSection = (title: string, text: string): string => `## ${title}\n${text}`;
 
