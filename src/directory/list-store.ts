@@ -5,6 +5,7 @@ import type { Position } from "../core/page.ts";
 import type { DirectoryStatus, Environment, PrincipalStatus } from "../core/vocabulary.ts";
 import { DIRECTORY_STATUSES } from "../core/vocabulary.ts";
 import { type Database, type Read, read, readOne } from "../db/batch.ts";
+import { compileOnce } from "../db/compiled.ts";
 import {
   type FoundRows,
   fitsOrEndsScan,
@@ -280,10 +281,12 @@ const selectByRarestTerm = (environment: Environment, terms: readonly string[], 
 
 // ---- One entry -----------------------------------------------------------------------------------------------------------
 
+const entryByDid = compileOnce((db) =>
+  db
+    .select({ ...shown, ...selectPrincipalColumns(sql`p`) })
+    .from(sql`directory_entries listed cross join principals p on p.principal_id = listed.principal_id`)
+    .where(sql`listed.did = ${sql.placeholder("did")} and listed.environment = ${sql.placeholder("environment")}`),
+);
+
 export const findEntry = (db: Database, environment: Environment, did: string): Read<ListedEntry | null> =>
-  readOne(
-    db
-      .select({ ...shown, ...selectPrincipalColumns(sql`p`) })
-      .from(sql`directory_entries listed cross join principals p on p.principal_id = listed.principal_id`)
-      .where(sql`listed.did = ${did} and listed.environment = ${environment}`),
-  );
+  readOne(entryByDid(db, { did, environment }));

@@ -3,7 +3,7 @@ import { and, desc, eq, type SQL, sql } from "drizzle-orm";
 import type { Environment } from "../core/vocabulary.ts";
 import { type Database, mustChange, type Read, readAll, readOne, type Statement } from "../db/batch.ts";
 import { selectClockOffset, type Timed } from "../db/clock.ts";
-import { compileGiven, compileInsert } from "../db/compiled.ts";
+import { compileGiven, compileInsert, compileOnce } from "../db/compiled.ts";
 import { type AgentRow, agents, type CounterpartyRow, ratingCounterparties } from "../db/tables/agents.ts";
 import { HEAVIEST_LOOKED_AT, type RatingMethod } from "./method.ts";
 import type { Sums } from "./rating.ts";
@@ -21,28 +21,30 @@ export type RatedAgent = Pick<
 >;
 export type RatingColumns = Omit<RatedAgent, "did" | "environment">;
 
+const selectRatedAgent = (db: Database, did: SQL<string>) =>
+  db
+    .select({
+      did: agents.did,
+      environment: agents.environment,
+      ratingWeight: agents.ratingWeight,
+      ratingWeighted: agents.ratingWeighted,
+      ratingInteractions: agents.ratingInteractions,
+      ratingCounterparties: agents.ratingCounterparties,
+      agentRating: agents.agentRating,
+      ratingHeaviest: agents.ratingHeaviest,
+      wallets: agents.wallets,
+      clockOffsetMs: selectClockOffset(agents),
+    })
+    .from(agents)
+    .where(eq(agents.did, did));
+const ratedAgentByDid = compileOnce((db) => selectRatedAgent(db, sql`${sql.placeholder("did")}`));
+
 /** The rating columns of an agent, for anyone, with the clock on which its signals are dated (TSK-18). */
 export const findRatedAgent = (
   db: Database,
   did: string | SQL<string>,
 ): Read<Timed<RatedAgent & Pick<AgentRow, "wallets">> | null> =>
-  readOne(
-    db
-      .select({
-        did: agents.did,
-        environment: agents.environment,
-        ratingWeight: agents.ratingWeight,
-        ratingWeighted: agents.ratingWeighted,
-        ratingInteractions: agents.ratingInteractions,
-        ratingCounterparties: agents.ratingCounterparties,
-        agentRating: agents.agentRating,
-        ratingHeaviest: agents.ratingHeaviest,
-        wallets: agents.wallets,
-        clockOffsetMs: selectClockOffset(agents),
-      })
-      .from(agents)
-      .where(eq(agents.did, did)),
-  );
+  readOne(typeof did === "string" ? ratedAgentByDid(db, { did }) : selectRatedAgent(db, did));
 
 const { did: ratedDid, environment: ratedIn, counterpartyPrincipalId: ratedBy } = ratingCounterparties;
 
