@@ -109,9 +109,14 @@ const EXCEPTIONS: readonly Exception[] = [
   },
   { step: /^SEARCH sessions\b/, in: ANY, because: "the sessions of one account, which the rate of its log-ins bounds" },
   {
-    step: /^SEARCH activity_entries USING PRIMARY KEY/,
-    in: /coalesce\(max\(seq\), 0\) from activity_entries/,
-    because: "the last entry: one row, from the end of the key",
+    step: /^SEARCH (activity_entries|directory_changes) USING PRIMARY KEY/,
+    in: /select (coalesce\()?max\(seq\)(, 0\)| \+ 1)? from (activity_entries|directory_changes)/,
+    because: "the last entry or change: one row, from the end of the key",
+  },
+  {
+    step: /^SEARCH directory_entries USING (COVERING )?INDEX directory_entries_unindexed/,
+    in: ANY,
+    because: "a partial index of the entries whose terms a job has not written yet",
   },
   {
     step: /^SEARCH activity_entries USING PRIMARY KEY/,
@@ -155,15 +160,36 @@ const ONE_ROW: ReadonlySet<string> = new Set([
 function isWide(step: string, sql: string): boolean {
   const [, name = "", searched, terms] = /^SEARCH (\w+) (.*)\((.*)\)/.exec(step) ?? [];
   const columns = terms?.split(" AND ").map((term) => /^(\w+)=\?$/.exec(term)?.[1]);
-  if (!columns?.every((column) => column !== undefined && WIDE.has(column)) || /\blimit\b/i.test(sql)) return false;
-  return !(searched?.includes("PRIMARY KEY") && ONE_ROW.has(tableOf(name, sql)));
+  if (!columns?.every((column) => column !== undefined && WIDE.has(column)) || isLimited(name, sql)) return false;
+  return !(searched?.includes("PRIMARY KEY") && tablesOf(name, sql).some((table) => ONE_ROW.has(table)));
 }
 
-/** Resolves the alias of a table. */
-function tableOf(name: string, sql: string): string {
-  const named = new RegExp(`(?:from|join|,) +"?(\\w+)"? +(?:as +)?"?${name}"?(?!\\w)`, "i").exec(sql)?.[1];
-  return named === undefined || /^(?:select|on|where)$/i.test(named) ? name : named;
+/** True if each select that reads the table has a limit of its own. */
+function isLimited(name: string, sql: string): boolean {
+  const reads = [...sql.matchAll(new RegExp(`(?:from|join|,) +"?(?:\\w+"? +(?:as +)?"?)?${name}"?(?!\\w)`, "gi"))];
+  return (
+    reads.length > 0 &&
+    reads.every(({ index, 0: read }) => /\blimit\b/i.test(restOfSelect(sql.slice(index + read.length))))
+  );
 }
+
+/** The text up to the bracket that closes the select, without selects in brackets of their own. */
+function restOfSelect(text: string): string {
+  let rest = text;
+  for (let before = ""; before !== rest; ) {
+    before = rest;
+    rest = rest.replace(/\([^()]*\)/g, "");
+  }
+  return rest.split(")")[0] ?? "";
+}
+
+/** The tables that the name may stand for, because one statement may use an alias twice. */
+const tablesOf = (name: string, sql: string): string[] => [
+  name,
+  ...[...sql.matchAll(new RegExp(`(?:from|join|,) +"?(\\w+)"? +(?:as +)?"?${name}"?(?!\\w)`, "gi"))].map(
+    ([, table = ""]) => table,
+  ),
+];
 
 /** The steps of a statement's plan that no exception allows. */
 export const planFaults = (sql: string, steps: readonly string[]): string[] =>

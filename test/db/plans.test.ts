@@ -35,6 +35,11 @@ describe("the check of plans", () => {
       "select count(*) from agents a where a.platform_id = ? and a.environment = ?",
       "SEARCH a USING",
     ],
+    [
+      "a search that only a limit of another select bounds",
+      "select sum(l.amount) from ledger_lines l where l.network = ? and exists (select 1 from agents a where a.did = l.did limit 1)",
+      "SEARCH l USING",
+    ],
     ["a group without an order", "select status from agents where principal_id = ? group by status", "USE TEMP B-TREE"],
   ])("reports %s and its statement", async (_what, sql, step) => {
     const fault = await faultOf(sql);
