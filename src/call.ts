@@ -1,19 +1,19 @@
 // The call that a service function receives: the caller (known after the first trip), the two trips, and the agent's lock. A service function reads
 // once, refuses in the order of HTTP-18, and commits once; it never sees HTTP.
 import type { Deps } from "./context.ts";
-import { type FieldError, ServiceError, toFieldError, toValidationError } from "./core/errors.ts";
+import { type FieldError, type ServiceError, toFieldError, toValidationError } from "./core/errors.ts";
 import { decodeCursor, type Listing, type Position } from "./core/page.ts";
 import type { ProductionFacts } from "./core/production.ts";
 import type { Actor, EconomicRole, Environment, Tier } from "./core/vocabulary.ts";
-import type { Database, Read, ReadResults, Reads, Statement } from "./db/batch.ts";
+import type { Database, ReadResults, Reads, Statement } from "./db/batch.ts";
 import type { Tenant } from "./db/tenant.ts";
 import type { CertificateClaims } from "./protocol/certificate.ts";
 
 /** `session`: routes for a person only. A route that accepts a management key also accepts a session (CRED-13). */
 export type Surface = "management" | "session" | "agent" | "verifier" | "operator" | "public";
 
-/** The part that all surfaces share. `C` is the caller. */
-type Base<S extends Surface, C> = {
+/** The part that all surfaces share. `C` is the caller, `O` the object that the path names. */
+type Base<S extends Surface, C, O> = {
   readonly surface: S;
   readonly deps: Deps;
   readonly db: Database;
@@ -26,11 +26,11 @@ type Base<S extends Surface, C> = {
   readonly contended: boolean;
   /** Work that continues after the answer is sent. */
   readonly background: (work: Promise<unknown>) => void;
-  /** One trip: the reads, together with the authentication that allows them. */
+  /** One trip: the reads, the authentication that allows them, and the route's object; 404 if that is null. */
   readonly read: <R extends Reads>(
     reads: R,
-    options?: ReadOptions<ReadResults<R>>,
-  ) => Promise<ReadResults<R> & { caller: C }>;
+    options?: ReadOptions<ReadResults<R> & { object: O | null }>,
+  ) => Promise<ReadResults<R> & { caller: C; object: O }>;
   /**
    * One atomic batch. `view` is the answer, which is stored with the effect if the call has an Idempotency-Key. `owner`: the account that a call
    * without a credential is about.
@@ -62,14 +62,14 @@ export type ManagementCaller = ProductionFacts & {
 /** The caller of a session. `network`: where the session was opened from. */
 export type PersonCaller = ManagementCaller & { readonly sessionId: string; readonly network: string };
 
-export type ManagementCall = Base<"management", ManagementCaller> & {
+export type ManagementCall<O = unknown> = Base<"management", ManagementCaller, O> & {
   readonly environment: Environment;
   /** The platform that owns the presented key, as an expression, so that it can be used before the caller is known. */
   readonly tenant: Tenant;
 };
 
 /** A person's call about the account itself, in both environments. */
-export type SessionCall = Base<"session", PersonCaller> & {
+export type SessionCall<O = unknown> = Base<"session", PersonCaller, O> & {
   readonly environment: Environment;
   readonly tenant: Tenant;
   readonly session: { readonly tokenHash: string };
@@ -85,7 +85,7 @@ export type AgentCaller = {
   readonly economicRole: EconomicRole;
 };
 
-export type AgentCall = Base<"agent", AgentCaller> & {
+export type AgentCall<O = unknown> = Base<"agent", AgentCaller, O> & {
   readonly did: string;
   readonly claims: CertificateClaims;
   /** False on a route with bound proofs if the proof is not over the caller's own request; then `proveBoundTo` decides. */
@@ -97,7 +97,7 @@ export type AgentCall = Base<"agent", AgentCaller> & {
 };
 
 export type OperatorCaller = { readonly actor: Actor };
-export type OperatorCall = Base<"operator", OperatorCaller> & { readonly actor: Actor };
+export type OperatorCall<O = unknown> = Base<"operator", OperatorCaller, O> & { readonly actor: Actor };
 /** A Verifier, with a credential for one attestation that counts once. */
 export type VerifierCaller = {
   readonly actor: Actor;
@@ -105,21 +105,24 @@ export type VerifierCaller = {
   readonly jti: string;
   readonly endsAt: number;
 };
-export type VerifierCall = Base<"verifier", VerifierCaller> & {
+export type VerifierCall<O = unknown> = Base<"verifier", VerifierCaller, O> & {
   /** The Verifier that the credential names; the first trip proves it. */
   readonly verifierId: string;
 };
-export type PublicCall = Base<"public", null> & { readonly clientAddress: string; readonly userAgent: string };
-
-type Calls = {
-  management: ManagementCall;
-  session: SessionCall;
-  agent: AgentCall;
-  verifier: VerifierCall;
-  operator: OperatorCall;
-  public: PublicCall;
+export type PublicCall<O = unknown> = Base<"public", null, O> & {
+  readonly clientAddress: string;
+  readonly userAgent: string;
 };
-export type CallOf<S extends Surface> = Calls[S];
+
+type Calls<O> = {
+  management: ManagementCall<O>;
+  session: SessionCall<O>;
+  agent: AgentCall<O>;
+  verifier: VerifierCall<O>;
+  operator: OperatorCall<O>;
+  public: PublicCall<O>;
+};
+export type CallOf<S extends Surface, O = unknown> = Calls<O>[S];
 export type AnyCall = CallOf<Surface>;
 
 /**
@@ -136,37 +139,28 @@ export type Precheck = {
 /** A promise, because verifying a signature takes time. */
 type Judged = readonly FieldError[] | Promise<readonly FieldError[]>;
 
-/** `C`: the caller, if it is judged too. */
-export const precheck = <R extends Reads, C = unknown>(
+/** `C`: the caller, and `O`: the route's object, if they are judged too. */
+export const precheck = <R extends Reads, C = unknown, O = unknown>(
   reads: R,
-  judge: (found: ReadResults<R> & { readonly caller: C }, faults: readonly FieldError[]) => Judged,
+  judge: (found: ReadResults<R> & { readonly caller: C; readonly object: O }, faults: readonly FieldError[]) => Judged,
 ): Precheck => ({ reads, judge: judge as Precheck["judge"] });
-
-/** Answers 404 if there is no object as the path names it. */
-export const precheckExists = (object: Read<unknown>): Precheck =>
-  precheck({ object }, ({ object: found }) => {
-    if (found === null) throw new ServiceError("not_found");
-    return [];
-  });
 
 /** A requested page: how many rows, after which position, and the listing that its next cursor belongs to. */
 export type AskedPage = { readonly limit: number; readonly after: Position | null; readonly listing: Listing };
 
 /**
- * A cursor of another listing, environment or filter is a fault of the value (HTTP-28). It is reported after authentication, and after `owner` has
- * judged the object whose list it is.
+ * A cursor of another listing, environment or filter is a fault of the value (HTTP-28). It is reported after the caller and the route's object are
+ * judged.
  */
 export async function readPage(
   call: AnyCall,
   { limit, cursor }: { readonly limit: number; readonly cursor?: string | undefined },
   listing: Listing,
-  owner?: Precheck,
 ): Promise<AskedPage> {
   if (cursor === undefined) return { limit, after: null, listing };
   const after = decodeCursor(cursor, listing);
   if (after) return { limit, after, listing };
-  const found = await call.read(owner?.reads ?? {});
-  await owner?.judge(found as never, []);
+  await call.read({});
   const message = "The cursor belongs to another listing, environment or filter.";
   throw toValidationError([toFieldError("cursor", "invalid_value", message)]);
 }

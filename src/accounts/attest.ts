@@ -8,11 +8,12 @@ import { createId } from "../core/ids.ts";
 import { ATTESTATION_MAX_AGE_MONTHS } from "../core/limits.ts";
 import type { Tier } from "../core/vocabulary.ts";
 import type { ReadResults } from "../db/batch.ts";
+import type { PlatformRow } from "../db/tables/accounts.ts";
 import { recordOperatorEntry } from "../journal/operator-log.ts";
 import { findPrincipalById } from "../principals/store.ts";
 import { toPrincipalView } from "../principals/views.ts";
 import type { RenewalInput } from "./review-schema.ts";
-import { findPlatform, selectTenantPrincipal } from "./store.ts";
+import { selectTenantPrincipal } from "./store.ts";
 
 /** The reads of an attestation, in addition to those of the account. */
 export const buildTenantReads = (deps: Deps, platformId: string) => {
@@ -43,14 +44,14 @@ export async function attestTenant(
 
 export const computeMaxExpiry = (now: number): number => addMonths(now, ATTESTATION_MAX_AGE_MONTHS);
 
-export async function renewAttestation(call: OperatorCall, platformId: string, { expires_at: asked }: RenewalInput) {
+export async function renewAttestation(
+  call: OperatorCall<PlatformRow>,
+  platformId: string,
+  { expires_at: asked }: RenewalInput,
+) {
   const { db, deps, actor } = call;
   const now = deps.clock.now();
-  const { platform, ...found } = await call.read({
-    platform: findPlatform(db, platformId),
-    ...buildTenantReads(deps, platformId),
-  });
-  if (!platform) throw new ServiceError("not_found");
+  const { object: platform, ...found } = await call.read(buildTenantReads(deps, platformId));
   const expiresAt = asked ?? computeMaxExpiry(now);
   if (expiresAt <= now || expiresAt > computeMaxExpiry(now)) {
     const message = "Must be in the future, and at most twelve months away.";

@@ -13,22 +13,20 @@ import { toPlatformView, toReviewView } from "./profile.ts";
 import { IDENTITY, IDENTITY_MEMBERS, toProposalView } from "./propose-profile.ts";
 import type { DecisionInput } from "./review-schema.ts";
 import { toReviewedProfile } from "./reviewed.ts";
-import { findPlatform, updatePlatform } from "./store.ts";
+import { updatePlatform } from "./store.ts";
 
-export async function decideProfile(call: OperatorCall, platformId: string, input: DecisionInput) {
+export async function decideProfile(call: OperatorCall<PlatformRow>, platformId: string, input: DecisionInput) {
   const { db, deps, actor } = call;
   const now = deps.clock.now();
   const { decision, reason = null } = input;
   const {
-    platform: before,
+    object: before,
     keys,
     ...found
   } = await call.read({
-    platform: findPlatform(db, platformId),
     keys: findCurrentKeys(db, platformId),
     ...buildFollowReads(deps, platformId, true),
   });
-  if (!before) throw new ServiceError("not_found");
   const proposal = requireProposal(before, input);
   const approved = decision === "approve" ? toApprovedProfile(before, proposal) : { set: {}, changes: {} };
   const set = { ...approved.set, pendingProfile: null };

@@ -1,7 +1,6 @@
 // The operator's decision on an account in review (ACC-21). If two decisions race, one counts.
-import { type OperatorCall, type Precheck, precheckExists } from "../call.ts";
+import type { OperatorCall } from "../call.ts";
 import type { Attested } from "../cascades/attest.ts";
-import { ServiceError } from "../core/errors.ts";
 import { move } from "../core/machine.ts";
 import type { Actor, Tier } from "../core/vocabulary.ts";
 import type { Database, Statement } from "../db/batch.ts";
@@ -21,27 +20,20 @@ import { findPlatform, updatePlatform } from "./store.ts";
 
 const DEFAULT_TIER: Tier = "TIER_2";
 
-export async function getReview(call: OperatorCall, platformId: string) {
-  const { platform } = await call.read({ platform: findPlatform(call.db, platformId) });
-  if (!platform) throw new ServiceError("not_found");
-  return toReviewView(platform);
-}
+export const findNamedAccount = ({ db }: OperatorCall, { platform_id }: { platform_id: string }) =>
+  findPlatform(db, platform_id);
 
-/** The precheck that the account exists. */
-export const precheckAccount = (call: OperatorCall, platformId: string): Precheck =>
-  precheckExists(findPlatform(call.db, platformId));
+export const getReview = async (call: OperatorCall<PlatformRow>) => toReviewView((await call.read({})).object);
 
-export async function decideVerification(call: OperatorCall, platformId: string, input: DecisionInput) {
+export async function decideVerification(call: OperatorCall<PlatformRow>, platformId: string, input: DecisionInput) {
   const { db, deps, actor } = call;
   const now = deps.clock.now();
   const { decision, reason = null } = input;
   const found = await call.read({
-    platform: findPlatform(db, platformId),
     keys: findCurrentKeys(db, platformId),
     ...buildTenantReads(deps, platformId),
   });
-  const { platform: before, keys } = found;
-  if (!before) throw new ServiceError("not_found");
+  const { object: before, keys } = found;
   const moved = move(platformMachine, before.status, decision);
   const tier = decision === "approve" ? (input.accreditation_tier ?? DEFAULT_TIER) : before.accreditationTier;
   const reviewed = decision === "approve" ? toReviewedProfile(before) : before.reviewed;

@@ -3,7 +3,7 @@ import { DOCUMENT_MAX_BYTES } from "../core/limits.ts";
 
 import { answer } from "../http/answer.ts";
 import { defineRoute } from "../http/route.ts";
-import { precheckAccount } from "./decide.ts";
+import { findNamedAccount } from "./decide.ts";
 import { findDocumentFaults } from "./document-file.ts";
 import {
   accountDocumentParams,
@@ -12,8 +12,8 @@ import {
   documentParams,
   documentQuery,
 } from "./document-schema.ts";
-import { getDocument, getDocuments, getDocumentsOf, precheckDocument, submitDocument } from "./documents.ts";
-import { precheckDocumentReading, readDocument } from "./read-document.ts";
+import { findNamedDocument, getDocument, getDocuments, getDocumentsOf, submitDocument } from "./documents.ts";
+import { findNamedFile, readDocument } from "./read-document.ts";
 
 export const documentRoutes = [
   defineRoute({
@@ -47,8 +47,8 @@ export const documentRoutes = [
     params: documentParams,
     status: 200,
     errors: ["not_found"],
-    handle: (call, { params }) => getDocument(call, params.document_id),
-    precheck: (call, { params }) => precheckDocument(call, params.document_id),
+    object: findNamedDocument,
+    handle: getDocument,
   }),
   defineRoute({
     method: "get",
@@ -59,8 +59,8 @@ export const documentRoutes = [
     query: documentQuery,
     status: 200,
     errors: ["not_found"],
+    object: findNamedAccount,
     handle: (call, { params, query }) => getDocumentsOf(call, params.platform_id, query),
-    precheck: (call, { params }) => precheckAccount(call, params.platform_id),
   }),
   defineRoute({
     method: "get",
@@ -71,10 +71,10 @@ export const documentRoutes = [
     effects: true,
     status: 200,
     errors: ["not_found"],
-    handle: async (call, { params }) => {
-      const { headers, file } = await readDocument(call, params.platform_id, params.document_id);
+    object: findNamedFile,
+    handle: async (call) => {
+      const { headers, file } = await readDocument(call);
       return answer(200, headers, file);
     },
-    precheck: (call, { params }) => precheckDocumentReading(call, params.platform_id, params.document_id),
   }),
 ];

@@ -1,6 +1,6 @@
 // Documents of the review (ACC-20). The file is stored first, then its row with the log entry: a crash in between leaves a file that no caller can
 // see and that the sweep removes (sweep-documents.ts), never a document without its file.
-import { type OperatorCall, type Precheck, precheckExists, readPage, type SessionCall } from "../call.ts";
+import { type OperatorCall, readPage, type SessionCall } from "../call.ts";
 import { toIso } from "../core/clock.ts";
 import { ServiceError, toFieldError, toValidationError } from "../core/errors.ts";
 import { createId } from "../core/ids.ts";
@@ -8,7 +8,6 @@ import { DAY_MS, DOCUMENTS_PER_DAY, SECOND_MS, SUPPORTING_DOCUMENTS_MAX } from "
 import { hashListing, toPage } from "../core/page.ts";
 import type { DocumentRow } from "../db/tables/accounts.ts";
 import { recordActivity } from "../journal/activity.ts";
-import { precheckAccount } from "./decide.ts";
 import { detectMediaType, putFile } from "./document-file.ts";
 import type { DocumentInput } from "./document-schema.ts";
 import { findUploadedDocument, insertDocument, listDocuments, supersedeDocument } from "./document-store.ts";
@@ -73,30 +72,15 @@ export async function getDocuments(call: SessionCall, query: DocumentQuery) {
   return toPage(rows, page, toDocumentPosition, toDocumentView);
 }
 
-export async function getDocument(call: SessionCall, documentId: string) {
-  const { document } = await call.read({ document: findUploadedDocument(call.db, call.tenant.platformId, documentId) });
-  if (!document) throw new ServiceError("not_found");
-  return toDocumentView(document);
-}
+export const findNamedDocument = ({ db, tenant }: SessionCall, { document_id }: { document_id: string }) =>
+  findUploadedDocument(db, tenant.platformId, document_id);
 
-/** The precheck that the document exists. */
-export const precheckDocument = (call: SessionCall, documentId: string): Precheck =>
-  precheckExists(findUploadedDocument(call.db, call.tenant.platformId, documentId));
+export const getDocument = async (call: SessionCall<DocumentRow>) => toDocumentView((await call.read({})).object);
 
 /** For the operator: the documents of one account. */
 export async function getDocumentsOf(call: OperatorCall, platformId: string, query: DocumentQuery) {
-  const { db } = call;
-  const page = await readPage(
-    call,
-    query,
-    hashListing("documents", [platformId], {}),
-    precheckAccount(call, platformId),
-  );
-  const { platform, rows } = await call.read({
-    platform: findPlatform(db, platformId),
-    rows: listDocuments(db, platformId, page),
-  });
-  if (!platform) throw new ServiceError("not_found");
+  const page = await readPage(call, query, hashListing("documents", [platformId], {}));
+  const { rows } = await call.read({ rows: listDocuments(call.db, platformId, page) });
   return toPage(rows, page, toDocumentPosition, toDocumentView);
 }
 

@@ -1,5 +1,5 @@
 // An operator reads the file of a document (ACC-22). The reading is recorded before the file is opened.
-import { type OperatorCall, type Precheck, precheckExists } from "../call.ts";
+import type { OperatorCall } from "../call.ts";
 import { ServiceError } from "../core/errors.ts";
 import type { MediaType } from "../core/vocabulary.ts";
 import type { DocumentRow } from "../db/tables/accounts.ts";
@@ -7,20 +7,19 @@ import { recordOperatorEntry } from "../journal/operator-log.ts";
 import { openFile } from "./document-file.ts";
 import { findUploadedDocument } from "./document-store.ts";
 
-export async function readDocument(call: OperatorCall, platformId: string, documentId: string) {
-  const { db, deps } = call;
-  const { document } = await call.read({ document: findUploadedDocument(db, platformId, documentId) });
-  if (!document) throw new ServiceError("not_found");
+type DocumentPath = { readonly platform_id: string; readonly document_id: string };
+
+export const findNamedFile = ({ db }: OperatorCall, { platform_id, document_id }: DocumentPath) =>
+  findUploadedDocument(db, platform_id, document_id);
+
+export async function readDocument(call: OperatorCall<DocumentRow>) {
+  const { object: document } = await call.read({});
   await recordReading(call, document);
-  const file = await openFile(deps.env, platformId, documentId);
+  const file = await openFile(call.deps.env, document.platformId, document.documentId);
   // The file was erased (ACC-23).
   if (file === null) throw new ServiceError("not_found");
   return { headers: toDownloadHeaders(document), file };
 }
-
-/** The precheck that the document exists in the account. */
-export const precheckDocumentReading = ({ db }: OperatorCall, platformId: string, documentId: string): Precheck =>
-  precheckExists(findUploadedDocument(db, platformId, documentId));
 
 const recordReading = ({ db, deps, actor, commit }: OperatorCall, { platformId, documentId, type }: DocumentRow) => {
   const subject = { type: "document", id: documentId };

@@ -2,7 +2,7 @@
 import { defineRoute } from "../http/route.ts";
 
 import { renewAttestation } from "./attest.ts";
-import { decideVerification, getReview, precheckAccount } from "./decide.ts";
+import { decideVerification, findNamedAccount, getReview } from "./decide.ts";
 import { decideProfile } from "./decide-profile.ts";
 import { accountParams } from "./document-schema.ts";
 import { decisionInput, findDecisionFaults, renewalInput } from "./review-schema.ts";
@@ -29,8 +29,8 @@ export const reviewRoutes = [
     params: accountParams,
     status: 200,
     errors: ["not_found"],
-    handle: (call, { params }) => getReview(call, params.platform_id),
-    precheck: (call, { params }) => precheckAccount(call, params.platform_id),
+    object: findNamedAccount,
+    handle: getReview,
   }),
   defineRoute({
     method: "post",
@@ -43,11 +43,11 @@ export const reviewRoutes = [
     status: 200,
     errors: ["not_found", "invalid_status"],
     fieldErrors: ["invalid_field"],
+    object: findNamedAccount,
     handle: (call, { params, body }) =>
       body.subject === "profile"
         ? decideProfile(call, params.platform_id, body)
         : decideVerification(call, params.platform_id, body),
-    precheck: (call, { params }) => precheckAccount(call, params.platform_id),
   }),
   defineRoute({
     method: "post",
@@ -59,7 +59,7 @@ export const reviewRoutes = [
     status: 201,
     errors: ["not_found", "invalid_status"],
     idempotency: "plain",
+    object: findNamedAccount,
     handle: (call, { params, body }) => renewAttestation(call, params.platform_id, body),
-    precheck: (call, { params }) => precheckAccount(call, params.platform_id),
   }),
 ];

@@ -12,7 +12,7 @@ import {
   sessionParams,
   sessionsQuery,
 } from "./session-schema.ts";
-import { endOtherSessions, endSession, getSessions, logOut, precheckSession } from "./sessions.ts";
+import { endOtherSessions, endSession, findNamedSession, getSessions, logOut } from "./sessions.ts";
 
 /** Makes the browser forget an ended session. */
 const LOGGED_OUT = answer(204, { "Set-Cookie": NO_COOKIE }, null);
@@ -75,8 +75,8 @@ export const sessionRoutes = [
     params: sessionParams,
     status: 204,
     errors: ["not_found"],
+    object: findNamedSession,
     handle: async (call, { params }) => ((await endSession(call, params.session_id)).isCurrent ? LOGGED_OUT : null),
-    precheck: (call, { params }) => precheckSession(call, params.session_id),
   }),
   defineRoute({
     method: "post",

@@ -1,8 +1,7 @@
 // The sessions of an account, for its owner (CRED-27): listed with the device and network of each log-in, and ended one by one, or all but the
 // calling one. Ending another session also ends the links that it may have requested.
-import { type PersonCaller, type Precheck, precheckExists, readPage, type SessionCall } from "../call.ts";
+import { type PersonCaller, readPage, type SessionCall } from "../call.ts";
 import { toIso } from "../core/clock.ts";
-import { ServiceError } from "../core/errors.ts";
 import { hashListing, toPage } from "../core/page.ts";
 import { recordActivity } from "../journal/activity.ts";
 import { endLinks, LINKS_OF_SESSIONS } from "./link-store.ts";
@@ -37,18 +36,17 @@ export async function logOut(call: SessionCall): Promise<void> {
 }
 
 /** The named session may be the calling one, which then logs out. */
-export async function endSession(call: SessionCall, sessionId: string): Promise<{ readonly isCurrent: boolean }> {
-  const { caller, tokenHash } = await call.read({ tokenHash: findNamedSession(call, sessionId) });
-  if (tokenHash === null) throw new ServiceError("not_found");
+export async function endSession(
+  call: SessionCall<string>,
+  sessionId: string,
+): Promise<{ readonly isCurrent: boolean }> {
+  const { caller, object: tokenHash } = await call.read({});
   await endNamedSession(call, caller, { sessionId, tokenHash });
   return { isCurrent: tokenHash === call.session.tokenHash };
 }
 
-export const precheckSession = (call: SessionCall, sessionId: string): Precheck =>
-  precheckExists(findNamedSession(call, sessionId));
-
-const findNamedSession = (call: SessionCall, sessionId: string) =>
-  findSession(call.db, call.tenant.platformId, sessionId, readRealTime(call));
+export const findNamedSession = (call: SessionCall, { session_id }: { session_id: string }) =>
+  findSession(call.db, call.tenant.platformId, session_id, readRealTime(call));
 
 async function endNamedSession(
   call: SessionCall,

@@ -1,7 +1,7 @@
 // Routes that change an account's status: suspension and reinstatement by the operator, closing by its owner (ACC-27, ACC-25, ACC-26).
 import { defineRoute } from "../http/route.ts";
 import { closePlatform } from "./close.ts";
-import { precheckAccount } from "./decide.ts";
+import { findNamedAccount } from "./decide.ts";
 
 import { reinstatePlatform, suspendPlatform } from "./suspension.ts";
 import { accountStatusParams, closingInput, statusReasonInput } from "./suspension-schema.ts";
@@ -32,8 +32,8 @@ export const accountStatusRoutes = [
     body: statusReasonInput,
     status: 200,
     errors: ["not_found", "invalid_status"],
+    object: findNamedAccount,
     handle: (call, { params, body }) => suspendPlatform(call, params.platform_id, body),
-    precheck: (call, { params }) => precheckAccount(call, params.platform_id),
   }),
   defineRoute({
     method: "post",
@@ -44,7 +44,7 @@ export const accountStatusRoutes = [
     body: statusReasonInput,
     status: 200,
     errors: ["not_found", "invalid_status"],
+    object: findNamedAccount,
     handle: (call, { params, body }) => reinstatePlatform(call, params.platform_id, body),
-    precheck: (call, { params }) => precheckAccount(call, params.platform_id),
   }),
 ];

@@ -4,7 +4,6 @@ import type { OperatorCall } from "../call.ts";
 import { cascadeAccount } from "../cascades/cascades.ts";
 import { relistAccount } from "../cascades/restatement-store.ts";
 import { buildAccountReads } from "../cascades/subjects.ts";
-import { ServiceError } from "../core/errors.ts";
 import { type Move, move } from "../core/machine.ts";
 import type { ActivityAction, CascadeTrigger, OperatorAction, PlatformStatus } from "../core/vocabulary.ts";
 import type { PlatformRow } from "../db/tables/accounts.ts";
@@ -13,7 +12,7 @@ import { recordNotice } from "../journal/notices.ts";
 import { recordOperatorEntry } from "../journal/operator-log.ts";
 import { toPlatformView } from "./profile.ts";
 import { type PlatformTrigger, platformMachine } from "./states.ts";
-import { findPlatform, movePlatform, type PlatformChange } from "./store.ts";
+import { movePlatform, type PlatformChange } from "./store.ts";
 
 type ReasonInput = { readonly reason: string };
 
@@ -55,14 +54,14 @@ const REINSTATEMENT: StatusDecision = {
   notice: "customer.account_reinstated",
 };
 
-export const suspendPlatform = (call: OperatorCall, platformId: string, input: ReasonInput) =>
+export const suspendPlatform = (call: OperatorCall<PlatformRow>, platformId: string, input: ReasonInput) =>
   changeAccountStatus(call, platformId, input, SUSPENSION);
 
-export const reinstatePlatform = (call: OperatorCall, platformId: string, input: ReasonInput) =>
+export const reinstatePlatform = (call: OperatorCall<PlatformRow>, platformId: string, input: ReasonInput) =>
   changeAccountStatus(call, platformId, input, REINSTATEMENT);
 
 async function changeAccountStatus(
-  call: OperatorCall,
+  call: OperatorCall<PlatformRow>,
   platformId: string,
   { reason }: ReasonInput,
   decision: StatusDecision,
@@ -70,11 +69,7 @@ async function changeAccountStatus(
   const { db, deps, now, actor } = call;
   const { trigger, action, act, notice } = decision;
   const subject = { type: "platform", id: platformId };
-  const { platform: before, ...read } = await call.read({
-    platform: findPlatform(db, platformId),
-    ...buildAccountReads(deps, platformId, trigger),
-  });
-  if (!before) throw new ServiceError("not_found");
+  const { object: before, ...read } = await call.read(buildAccountReads(deps, platformId, trigger));
   const found = { ...read, ahead: before.clockOffsetMs };
   const moved = decision.moveOf(before);
   const set = decision.set(before, reason);

@@ -1,6 +1,6 @@
 // Routes of TOTP (CRED-28).
 import { defineRoute } from "../http/route.ts";
-import { precheckAccount } from "./decide.ts";
+import { findNamedAccount } from "./decide.ts";
 import { accountStatusParams, statusReasonInput } from "./suspension-schema.ts";
 import { confirmTotp, removeTotp, removeTotpOf, setUpTotp } from "./totp.ts";
 import { totpConfirmation, totpRemoval, totpSetUp } from "./totp-schema.ts";
@@ -47,7 +47,7 @@ export const totpRoutes = [
     body: statusReasonInput,
     status: 200,
     errors: ["not_found", "invalid_status"],
+    object: findNamedAccount,
     handle: (call, { params, body }) => removeTotpOf(call, params.platform_id, body),
-    precheck: (call, { params }) => precheckAccount(call, params.platform_id),
   }),
 ];

@@ -186,13 +186,13 @@ function recordTotpNotice(
 // ---- By the operator -----------------------------------------------------------------------------------------------------
 
 /** For a person who has lost the app and the recovery codes. It ends all sessions. */
-export async function removeTotpOf(call: OperatorCall, platformId: string, { reason }: { readonly reason: string }) {
+export async function removeTotpOf(
+  call: OperatorCall<PlatformRow>,
+  platformId: string,
+  { reason }: { readonly reason: string },
+) {
   const { db, actor, now } = call;
-  const { platform, person } = await call.read({
-    platform: findPlatform(db, platformId),
-    person: findPerson(db, platformId),
-  });
-  if (!platform) throw new ServiceError("not_found");
+  const { object: platform, person } = await call.read({ person: findPerson(db, platformId) });
   if (!person || !hasTotp(person)) throw new ServiceError("invalid_status", { message: TOTP_NOT_IN_FORCE });
   const view = { platform_id: platformId, removed_at: toIso(now) };
   const subject = { type: "platform", id: platformId };

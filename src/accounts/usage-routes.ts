@@ -1,8 +1,7 @@
 // The route of an account's usage (EVT-36).
 import { defineRoute } from "../http/route.ts";
-import { precheckAccount } from "./decide.ts";
 import { accountParams } from "./document-schema.ts";
-import { getUsage } from "./usage.ts";
+import { findNamedUsage, getUsage } from "./usage.ts";
 
 export const usageRoutes = [
   defineRoute({
@@ -13,7 +12,7 @@ export const usageRoutes = [
     params: accountParams,
     status: 200,
     errors: ["not_found"],
+    object: findNamedUsage,
     handle: (call, { params }) => getUsage(call, params.platform_id),
-    precheck: (call, { params }) => precheckAccount(call, params.platform_id),
   }),
 ];

@@ -1,28 +1,32 @@
 // Reads the usage of an account for operators (EVT-36). It reads a few rows, however much the account has.
 import type { OperatorCall } from "../call.ts";
 import { toIso } from "../core/clock.ts";
-import { ServiceError } from "../core/errors.ts";
 import { DAY_MS } from "../core/limits.ts";
 import type { Environment } from "../core/vocabulary.ts";
 import { computeVolumeDayEnd, findVolumeMark, toVolumeDay } from "../core/volume.ts";
 import { countEntries } from "../journal/activity-store.ts";
-import { findVolumes } from "../journal/volume-store.ts";
+import { type FoundVolume, findVolume } from "../journal/volume-store.ts";
 import { countEndpoints } from "../webhooks/store.ts";
 import { countLinks } from "./link-store.ts";
 import type { AccountUsage } from "./responses.ts";
 
-export async function getUsage(call: OperatorCall, platformId: string): Promise<AccountUsage> {
+export const findNamedUsage = ({ db }: OperatorCall, { platform_id }: { platform_id: string }) =>
+  findVolume(db, platform_id);
+
+export async function getUsage(call: OperatorCall<FoundVolume>, platformId: string): Promise<AccountUsage> {
   const { db, deps } = call;
   const now = deps.clock.now();
-  const { found, rows, links, ...endpoints } = await call.read({
-    found: findVolumes(db, [platformId]),
+  const {
+    object: account,
+    rows,
+    links,
+    ...endpoints
+  } = await call.read({
     rows: countEntries(db, platformId),
     links: countLinks(db, platformId, toVolumeDay(now) * DAY_MS),
     sandbox: countEndpoints(db, { platformId, environment: "sandbox" }),
     production: countEndpoints(db, { platformId, environment: "production" }),
   });
-  const [account] = found;
-  if (!account) throw new ServiceError("not_found");
   const today = account.volume?.day === toVolumeDay(now) ? account.volume : null;
   const of = (environment: Environment): AccountUsage["sandbox"] => ({
     events: today?.[`${environment}Events`] ?? 0,

@@ -5,6 +5,7 @@ import { ServiceError } from "../core/errors.ts";
 import { move } from "../core/machine.ts";
 import { certify } from "../identity/certificate.ts";
 import { findListPlace } from "../identity/certificate-store.ts";
+import type { AgentWithPrincipal } from "../identity/store.ts";
 import { toEffectivePrincipalStatus } from "../principals/effective-status.ts";
 import { buildSourceReads } from "./find-store.ts";
 import { drawKey, toCredentials } from "./keys.ts";
@@ -12,13 +13,13 @@ import { reviseAgent, toAidSource } from "./revise.ts";
 import { agentMachine } from "./states.ts";
 import { hasAttestationUntil } from "./while-store.ts";
 
-export async function activateAgent(call: ManagementCall, did: string) {
+export async function activateAgent(call: ManagementCall<AgentWithPrincipal>, did: string) {
   const { db, tenant, now, deps } = call;
-  const { place, caller, ...found } = await call.read({
+  const { place, caller, object, ...found } = await call.read({
     ...buildSourceReads(db, tenant, did),
     place: findListPlace(db),
   });
-  const before = toAidSource(found);
+  const before = toAidSource(object, found);
   const { to } = move(agentMachine, before.agent.status, "activate");
   const standing = toEffectivePrincipalStatus(before.principal, now);
   if (standing !== "ACTIVE") throw new ServiceError("invalid_status", { detail: { principal_status: standing } });

@@ -22,11 +22,9 @@ const nearestScopeColumns = {
 };
 
 /** An agent, with the scope of its nearest delegator. */
-export const findAgentWithDelegator = (
-  db: Database,
-  tenant: Tenant,
-  did: string,
-): Read<(AgentWithPrincipal & { delegator: Bounds | null }) | null> =>
+export type AgentWithDelegator = AgentWithPrincipal & { readonly delegator: Bounds | null };
+
+export const findAgentWithDelegator = (db: Database, tenant: Tenant, did: string): Read<AgentWithDelegator | null> =>
   read(
     db
       .select({ ...withPrincipal, delegator: nearestScopeColumns })

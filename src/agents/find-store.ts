@@ -23,16 +23,17 @@ export const findAgentByReference = (db: Database, tenant: Tenant, externalRef: 
       .where(and(isOfTenant(agents, tenant), eq(agents.externalRef, externalRef))),
   );
 
-/** Finds an agent of the platform in either environment; the caller decides which keys may reach it (MKT-11). */
+/** Like `findAgent`, but a live key also reaches the platform's sandbox agents (MKT-11). */
 export const findOwnAgent = (db: Database, tenant: Tenant, did: string): Read<AgentWithPrincipal | null> =>
-  readOne(selectAgent(db, and(eq(agents.did, did), eq(agents.platformId, tenant.platformId))));
+  tenant.environment === "sandbox"
+    ? findAgent(db, tenant, did)
+    : readOne(selectAgent(db, and(eq(agents.did, did), eq(agents.platformId, tenant.platformId))));
 
-/** The reads from which a change of an agent is decided and its documents are built. */
-export const buildSourceReads = (db: Database, tenant: Tenant, did: string) => ({
-  found: findAgent(db, tenant, did),
+/** The reads of a change of an agent, in addition to the agent: its documents are built from them. */
+export const buildSourceReads = (db: Database, { environment }: Tenant, did: string) => ({
   newest: findNewestVersion(db, did),
-  markets: findMarkets(db, did, tenant.environment),
-  escrows: findEscrows(db, did, tenant.environment),
+  markets: findMarkets(db, did, environment),
+  escrows: findEscrows(db, did, environment),
 });
 
 /** Agents whose published rating may have decayed by now, longest due first. `clock`: empty for real time, otherwise the platform's id. */

@@ -3,9 +3,10 @@ import { type ManagementCall, type Precheck, precheck } from "../call.ts";
 import { ServiceError, toValidationError } from "../core/errors.ts";
 import { dropAbsentReads } from "../db/batch.ts";
 import type { AgentRow } from "../db/tables/agents.ts";
+import type { AgentWithPrincipal } from "../identity/store.ts";
 import type { Changes } from "../journal/activity.ts";
 import { toCanonicalJson } from "../protocol/canonical-json.ts";
-import { buildSourceReads, findAgent, findAgentByReference } from "./find-store.ts";
+import { buildSourceReads, findAgentByReference } from "./find-store.ts";
 import { refuseFinal, refuseHolder, reviseAgent, toAidSource } from "./revise.ts";
 import { findProfileFaults } from "./roles.ts";
 import type { AgentPatch, AgentView } from "./schema.ts";
@@ -21,15 +22,19 @@ const MEMBERS = {
   metadata: { column: "metadata", stated: false },
 } as const satisfies Record<string, { column: keyof AgentRow; stated: boolean }>;
 
-export async function patchAgent(call: ManagementCall, did: string, patch: AgentPatch): Promise<AgentView> {
+export async function patchAgent(
+  call: ManagementCall<AgentWithPrincipal>,
+  did: string,
+  patch: AgentPatch,
+): Promise<AgentView> {
   const { db, tenant, now, deps } = call;
-  const { caller, holder, ...found } = await call.read({
+  const { caller, holder, object, ...found } = await call.read({
     ...buildSourceReads(db, tenant, did),
     ...dropAbsentReads({
       holder: typeof patch.external_ref === "string" ? findAgentByReference(db, tenant, patch.external_ref) : null,
     }),
   });
-  const before = toAidSource(found);
+  const before = toAidSource(object, found);
   const faults = findProfileFaults(before.agent.economicRole, patch);
   if (faults.length > 0) throw toValidationError(faults);
   refuseFinal(before, now);
@@ -56,11 +61,10 @@ export async function patchAgent(call: ManagementCall, did: string, patch: Agent
   return view;
 }
 
-export const precheckAgentPatch = (call: ManagementCall, did: string, given: unknown): Precheck =>
-  precheck({ found: findAgent(call.db, call.tenant, did) }, ({ found }) => {
-    if (!found) throw new ServiceError("not_found");
-    return findProfileFaults(found.agent.economicRole, given);
-  });
+export const precheckAgentPatch = (given: unknown): Precheck =>
+  precheck<Record<never, never>, unknown, AgentWithPrincipal>({}, ({ object }) =>
+    findProfileFaults(object.agent.economicRole, given),
+  );
 
 function applyPatch(agent: AgentRow, { profile = {}, ...patch }: AgentPatch): AgentRow {
   const pick = <T>(value: T | undefined, present: T): T => (value === undefined ? present : value);

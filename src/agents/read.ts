@@ -1,10 +1,9 @@
 // Reads a platform's own agents (AGT-11, AGT-12).
-import { type ManagementCall, type Precheck, precheck, precheckExists, readPage } from "../call.ts";
-import { ServiceError } from "../core/errors.ts";
+import { type ManagementCall, readPage } from "../call.ts";
 import { hashListing, type Page, toPage } from "../core/page.ts";
 import { isActiveOrFunding } from "../core/vocabulary.ts";
 import { readBatch } from "../db/batch.ts";
-import { findEscrows, findMarkets } from "../identity/store.ts";
+import { type AgentWithPrincipal, findEscrows, findMarkets } from "../identity/store.ts";
 import { pickRatingMethod } from "../ratings/method.ts";
 import { computeRatingFromRow } from "../ratings/signals.ts";
 import { findAgent, findOwnAgent } from "./find-store.ts";
@@ -13,14 +12,21 @@ import type { AgentSummary } from "./responses.ts";
 import type { AgentQuery, AgentView } from "./schema.ts";
 import { toAgentSummary, toAgentView } from "./views.ts";
 
-export async function getAgent(call: ManagementCall, did: string): Promise<AgentView> {
+type AgentPath = { readonly did: string };
+
+export const findNamedAgent = ({ db, tenant }: ManagementCall, { did }: AgentPath) => findAgent(db, tenant, did);
+export const findNamedOwnAgent = ({ db, tenant }: ManagementCall, { did }: AgentPath) => findOwnAgent(db, tenant, did);
+
+export async function getAgent(call: ManagementCall<AgentWithPrincipal>, did: string): Promise<AgentView> {
   const { db, tenant, now, deps } = call;
-  const { found, markets, escrows } = await call.read({
-    found: findAgent(db, tenant, did),
+  const {
+    object: found,
+    markets,
+    escrows,
+  } = await call.read({
     markets: findMarkets(db, did, tenant.environment),
     escrows: findEscrows(db, did, tenant.environment),
   });
-  if (!found) throw new ServiceError("not_found");
   // Decayed to this instant, as in the public status. Lists and events show the rating as last published (AGT-12).
   const agent_rating = computeRatingFromRow(found.agent, pickRatingMethod(deps.env, tenant.environment), now);
   return { ...toAgentView(deps.config, { ...found, markets, escrows }, now), agent_rating };
@@ -45,15 +51,3 @@ export async function getAgents(call: ManagementCall, query: AgentQuery): Promis
   // While a cascade runs, an agent's row may not yet follow its principal.
   return { data: status === undefined ? data : data.filter((agent) => agent.status === status), ...rest };
 }
-
-/** Like `precheckAgent`, for routes where a live key reaches the platform's sandbox agents (MKT-11). */
-export const precheckOwnAgent = (call: ManagementCall, did: string): Precheck =>
-  precheck({ found: findOwnAgent(call.db, call.tenant, did) }, ({ found }) => {
-    if (!found || (found.agent.environment !== call.environment && call.environment !== "production"))
-      throw new ServiceError("not_found");
-    return [];
-  });
-
-/** Refuses another platform's agent before the faults of the body are reported. */
-export const precheckAgent = (call: ManagementCall, did: string): Precheck =>
-  precheckExists(findAgent(call.db, call.tenant, did));

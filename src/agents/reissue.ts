@@ -7,6 +7,7 @@ import { isFinal } from "../core/vocabulary.ts";
 import type { AidSource } from "../identity/aid.ts";
 import { certify } from "../identity/certificate.ts";
 import { findListPlace } from "../identity/certificate-store.ts";
+import type { AgentWithPrincipal } from "../identity/store.ts";
 import { toEffectivePrincipalStatus } from "../principals/effective-status.ts";
 import { buildSourceReads } from "./find-store.ts";
 import { reviseAgent, toAidSource } from "./revise.ts";
@@ -18,13 +19,13 @@ export function refuseUncertified({ agent, principal, certificate }: AidSource, 
   throw new ServiceError("invalid_status", { detail: { status: agent.status, principal_status: standing } });
 }
 
-export async function reissueCertificate(call: ManagementCall, did: string) {
+export async function reissueCertificate(call: ManagementCall<AgentWithPrincipal>, did: string) {
   const { db, tenant, now, deps } = call;
-  const { place, caller, ...found } = await call.read({
+  const { place, caller, object, ...found } = await call.read({
     ...buildSourceReads(db, tenant, did),
     place: findListPlace(db),
   });
-  const before = toAidSource(found);
+  const before = toAidSource(object, found);
   refuseUncertified(before, now);
   const certificate = await certify(call, before.agent, before.principal, place);
   const view = {

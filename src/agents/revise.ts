@@ -18,6 +18,7 @@ import {
   listCertificates,
   replaceCertificates,
 } from "../identity/certificate-store.ts";
+import type { AgentWithPrincipal } from "../identity/store.ts";
 import { endIntentsOfAgents } from "../intents/store.ts";
 import { type Changes, recordActivity } from "../journal/activity.ts";
 import { type Event, type EventType, recordEvent } from "../journal/events.ts";
@@ -28,16 +29,11 @@ import type { buildSourceReads } from "./find-store.ts";
 import { updateAgent } from "./store.ts";
 import { toAgentView } from "./views.ts";
 
-/** Builds the source of the documents from the first trip's reads; 404 if the agent does not exist. */
-export function toAidSource({
-  found,
-  newest,
-  markets,
-  escrows,
-}: ReadResults<ReturnType<typeof buildSourceReads>>): AidSource {
-  if (!found) throw new ServiceError("not_found");
-  return { ...found, certificate: newest && parseCertificate(newest.content), markets, escrows };
-}
+/** Builds the source of the documents from the first trip's reads. */
+export const toAidSource = (
+  agent: AgentWithPrincipal,
+  { newest, markets, escrows }: ReadResults<ReturnType<typeof buildSourceReads>>,
+): AidSource => ({ ...agent, certificate: newest && parseCertificate(newest.content), markets, escrows });
 
 /** Refuses to edit a REVOKED or TERMINATED agent (AGT-20). Agents of a CLOSED principal count as REVOKED before their rows say so. */
 export function refuseFinal({ agent, principal }: Pick<AidSource, "agent" | "principal">, now: number): void {

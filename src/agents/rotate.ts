@@ -5,6 +5,7 @@ import { systemClock, toIso } from "../core/clock.ts";
 import { HOUR_MS } from "../core/limits.ts";
 import { certify } from "../identity/certificate.ts";
 import { findListPlace } from "../identity/certificate-store.ts";
+import type { AgentWithPrincipal } from "../identity/store.ts";
 import { buildSourceReads } from "./find-store.ts";
 import { drawKey, toCredentials } from "./keys.ts";
 import { refuseUncertified } from "./reissue.ts";
@@ -13,16 +14,16 @@ import { reviseAgent, toAidSource } from "./revise.ts";
 import type { KeyRotationInput } from "./schema.ts";
 
 export async function rotateAgentKey(
-  call: ManagementCall,
+  call: ManagementCall<AgentWithPrincipal>,
   did: string,
   { grace_hours }: KeyRotationInput,
 ): Promise<RotatedCredentialsView> {
   const { db, tenant, now, deps } = call;
-  const { place, caller, ...found } = await call.read({
+  const { place, caller, object, ...found } = await call.read({
     ...buildSourceReads(db, tenant, did),
     place: findListPlace(db),
   });
-  const before = toAidSource(found);
+  const before = toAidSource(object, found);
   refuseUncertified(before, now);
   // Certificates and proofs are checked against real time, so the grace is in real time too.
   const wall = systemClock.now();

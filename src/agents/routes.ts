@@ -4,7 +4,7 @@ import { pickValidFields } from "../http/schemas.ts";
 import { agentParams } from "../identity/schema.ts";
 import { activateAgent } from "./activate.ts";
 import { patchAgent, precheckAgentPatch } from "./patch.ts";
-import { getAgent, getAgents, precheckAgent } from "./read.ts";
+import { findNamedAgent, getAgent, getAgents } from "./read.ts";
 import { precheckAgentRegistration, registerAgent } from "./register.ts";
 import { reissueCertificate } from "./reissue.ts";
 import { findRegistrationFaults } from "./roles.ts";
@@ -20,7 +20,7 @@ import {
   statusPatch,
   transferInput,
 } from "./schema.ts";
-import { patchScope, precheckScopePatch } from "./scope.ts";
+import { findNamedScope, patchScope, precheckScopePatch } from "./scope.ts";
 import { patchStatus, revokeAgent } from "./status.ts";
 import { precheckTransfer, transferAgent } from "./transfer.ts";
 
@@ -70,8 +70,8 @@ export const agentRoutes = [
     status: 200,
     errors: ["not_found"],
     surfaces: ["management"],
+    object: findNamedAgent,
     handle: (call, { params }) => getAgent(call, params.did),
-    precheck: (call, { params }) => precheckAgent(call, params.did),
   }),
   defineRoute({
     method: "patch",
@@ -91,8 +91,9 @@ export const agentRoutes = [
     fieldErrors: ["invalid_field"],
     lock: ({ did }) => did,
     surfaces: ["management"],
+    object: findNamedAgent,
     handle: (call, { params, body }) => patchAgent(call, params.did, body),
-    precheck: (call, { params, body }) => precheckAgentPatch(call, params.did, body),
+    precheck: (_call, { body }) => precheckAgentPatch(body),
   }),
   defineRoute({
     method: "post",
@@ -104,8 +105,8 @@ export const agentRoutes = [
     idempotency: "secret",
     lock: ({ did }) => did,
     surfaces: ["management"],
+    object: findNamedAgent,
     handle: (call, { params }) => activateAgent(call, params.did),
-    precheck: (call, { params }) => precheckAgent(call, params.did),
   }),
   defineRoute({
     method: "post",
@@ -117,8 +118,8 @@ export const agentRoutes = [
     idempotency: "plain",
     lock: ({ did }) => did,
     surfaces: ["management"],
+    object: findNamedAgent,
     handle: (call, { params }) => reissueCertificate(call, params.did),
-    precheck: (call, { params }) => precheckAgent(call, params.did),
   }),
   defineRoute({
     method: "post",
@@ -133,8 +134,8 @@ export const agentRoutes = [
     lock: ({ did }) => did,
     surfaces: ["management"],
     whenUsedUp: true,
+    object: findNamedAgent,
     handle: (call, { params, body }) => rotateAgentKey(call, params.did, body),
-    precheck: (call, { params }) => precheckAgent(call, params.did),
   }),
   defineRoute({
     method: "post",
@@ -147,8 +148,9 @@ export const agentRoutes = [
     idempotency: "plain",
     lock: ({ did }) => did,
     surfaces: ["management"],
+    object: findNamedAgent,
     handle: (call, { params, body }) => transferAgent(call, params.did, body),
-    precheck: (call, { params, body }) => precheckTransfer(call, params.did, pickValidFields(transferInput, body)),
+    precheck: (call, { body }) => precheckTransfer(call, pickValidFields(transferInput, body)),
   }),
   defineRoute({
     method: "post",
@@ -161,8 +163,8 @@ export const agentRoutes = [
     lock: ({ did }) => did,
     surfaces: ["management"],
     whenUsedUp: true,
+    object: findNamedAgent,
     handle: (call, { params, body }) => revokeAgent(call, params.did, body),
-    precheck: (call, { params }) => precheckAgent(call, params.did),
   }),
   defineRoute({
     method: "patch",
@@ -175,8 +177,9 @@ export const agentRoutes = [
     fieldErrors: ["authorized_action_role_mismatch", "invalid_field", "scope_exceeds_delegator"],
     lock: ({ did }) => did,
     surfaces: ["management"],
+    object: findNamedScope,
     handle: (call, { params, body }) => patchScope(call, params.did, body),
-    precheck: (call, { params, body }) => precheckScopePatch(call, params.did, body, pickValidFields(scopePatch, body)),
+    precheck: (_call, { body }) => precheckScopePatch(body, pickValidFields(scopePatch, body)),
   }),
   defineRoute({
     method: "patch",
@@ -189,7 +192,7 @@ export const agentRoutes = [
     lock: ({ did }) => did,
     surfaces: ["management"],
     whenUsedUp: ({ status }) => status !== "ACTIVE",
+    object: findNamedAgent,
     handle: (call, { params, body }) => patchStatus(call, params.did, body),
-    precheck: (call, { params }) => precheckAgent(call, params.did),
   }),
 ];

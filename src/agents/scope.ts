@@ -10,23 +10,28 @@ import { findListPlace } from "../identity/certificate-store.ts";
 import type { Changes } from "../journal/activity.ts";
 import { toEffectivePrincipalStatus } from "../principals/effective-status.ts";
 import { type Bounds, findExceededFields } from "./delegation.ts";
-import { findAgentWithDelegator } from "./delegation-store.ts";
+import { type AgentWithDelegator, findAgentWithDelegator } from "./delegation-store.ts";
 import { buildSourceReads } from "./find-store.ts";
 import { refuseFinal, reviseAgent, toAidSource } from "./revise.ts";
 import { findScopeFaults, findWordFaults, toFields } from "./roles.ts";
 import type { AgentView, ScopePatch } from "./schema.ts";
 import { toAgentView } from "./views.ts";
 
-export async function patchScope(call: ManagementCall, did: string, patch: ScopePatch): Promise<AgentView> {
+export const findNamedScope = ({ db, tenant }: ManagementCall, { did }: { did: string }) =>
+  findAgentWithDelegator(db, tenant, did);
+
+export async function patchScope(
+  call: ManagementCall<AgentWithDelegator>,
+  did: string,
+  patch: ScopePatch,
+): Promise<AgentView> {
   const { db, tenant, now, deps } = call;
-  const { found, place, caller, ...rest } = await call.read({
+  const { object, place, caller, ...found } = await call.read({
     ...buildSourceReads(db, tenant, did),
-    found: findAgentWithDelegator(db, tenant, did),
     place: findListPlace(db),
   });
-  if (!found) throw new ServiceError("not_found");
-  const { delegator, ...agent } = found;
-  const before = toAidSource({ ...rest, found: agent });
+  const { delegator, ...agent } = object;
+  const before = toAidSource(agent, found);
   const scoped = applyScope(before.agent, patch);
   const faults = findScopePatchFaults(before.agent, patch, scoped, delegator);
   if (faults.length > 0) throw toValidationError(faults);
@@ -80,12 +85,10 @@ function findScopePatchFaults(
 }
 
 /** Adds the faults that depend on the agent, for a body that the schema refused; `valid` is the valid part of `given`. */
-export function precheckScopePatch(call: ManagementCall, did: string, given: unknown, valid: ScopePatch): Precheck {
-  return precheck({ found: findAgentWithDelegator(call.db, call.tenant, did) }, ({ found }) => {
-    if (!found) throw new ServiceError("not_found");
-    return findScopePatchFaults(found.agent, given, applyScope(found.agent, valid), found.delegator);
-  });
-}
+export const precheckScopePatch = (given: unknown, valid: ScopePatch): Precheck =>
+  precheck<Record<never, never>, unknown, AgentWithDelegator>({}, ({ object: { agent, delegator } }) =>
+    findScopePatchFaults(agent, given, applyScope(agent, valid), delegator),
+  );
 
 function applyScope(agent: AgentRow, patch: ScopePatch): AgentRow {
   const pick = <T>(value: T | undefined, present: T): T => (value === undefined ? present : value);

@@ -185,12 +185,15 @@ const isDisputedOfPrincipal = ({ platformId, environment, principalId }: Princip
   isDisputed(sql`platform_id = ${platformId} and environment = ${environment} and principal_id = ${principalId}`);
 const isDisputedOfAccount = (platformId: PlatformId): SQL => isDisputed(sql`platform_id = ${platformId}`);
 
+/** `disputed`: one of its agents that has an open dispute. */
+export type ClosingPrincipal = { readonly principal: PrincipalRow; readonly disputed: string | null };
+
 /** Finds a principal, and one of its agents with an open dispute if there is one: then the principal cannot be closed. */
 export const findClosingPrincipal = (
   db: Database,
   tenant: Tenant,
   principalId: string,
-): Read<{ readonly principal: PrincipalRow; readonly disputed: string | null } | null> => {
+): Read<ClosingPrincipal | null> => {
   // Literal text: SQLite uses the partial index, and Drizzle would leave out the table's name in the columns of a single table.
   const disputed = sql<string | null>`(select a.did from agents a where a.platform_id = principals.platform_id
     and a.environment = principals.environment and a.principal_id = principals.principal_id and a.disputes_open > 0 limit 1)`;

@@ -17,6 +17,7 @@ import { pickWorstEscrowState } from "../escrow/states.ts";
 import type { AidSource } from "../identity/aid.ts";
 import { certify, type IssuedCertificate, namesEarlierAttestation, statesOtherScope } from "../identity/certificate.ts";
 import { type DrawnPlace, findCertificatesSetToEnd, findListPlace } from "../identity/certificate-store.ts";
+import type { AgentWithPrincipal } from "../identity/store.ts";
 import { toEffectiveAgentStatus, toEffectivePrincipalStatus } from "../principals/effective-status.ts";
 import { buildSourceReads } from "./find-store.ts";
 import type { MovedAgentView } from "./responses.ts";
@@ -42,17 +43,21 @@ const REACTIVATION_RECORDS: StatusRecords = { action: "agent.reactivated", listi
 
 export const toStatusRecords = (to: AgentStatus): StatusRecords => STATUS_RECORDS[to] ?? REACTIVATION_RECORDS;
 
-export async function patchStatus(call: ManagementCall, did: string, patch: StatusPatch): Promise<MovedAgentView> {
+export async function patchStatus(
+  call: ManagementCall<AgentWithPrincipal>,
+  did: string,
+  patch: StatusPatch,
+): Promise<MovedAgentView> {
   const { db, tenant, now } = call;
   const returns = patch.status === "ACTIVE";
-  const { caller, place, ending, ...found } = await call.read({
+  const { caller, place, ending, object, ...found } = await call.read({
     ...buildSourceReads(db, tenant, did),
     ...dropAbsentReads({
       place: returns ? findListPlace(db) : null,
       ending: returns ? findCertificatesSetToEnd(db, [did]) : null,
     }),
   });
-  const before = toAidSource(found);
+  const before = toAidSource(object, found);
   const moved = decideMove(before, chooseAgentTrigger(before, patch), now);
   const act = { reason: patch.reason ?? null, actor: caller.actor };
   if (moved.from === moved.to) return keepSuspended(call, before, act);
@@ -60,9 +65,13 @@ export async function patchStatus(call: ManagementCall, did: string, patch: Stat
 }
 
 /** Withdraws an agent for good: it is listed as revoked, its certificates become invalid, and its unpaid intents end (AGT-31). */
-export async function revokeAgent(call: ManagementCall, did: string, { reason }: RevocationInput): Promise<AgentView> {
-  const { caller, ...found } = await call.read(buildSourceReads(call.db, call.tenant, did));
-  const before = toAidSource(found);
+export async function revokeAgent(
+  call: ManagementCall<AgentWithPrincipal>,
+  did: string,
+  { reason }: RevocationInput,
+): Promise<AgentView> {
+  const { caller, object, ...found } = await call.read(buildSourceReads(call.db, call.tenant, did));
+  const before = toAidSource(object, found);
   const moved = decideMove(before, "revoke", call.now);
   return changeStatus(call, before, moved, { reason, actor: caller.actor }, NO_CERTIFICATE);
 }

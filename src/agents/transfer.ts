@@ -10,11 +10,12 @@ import type { PrincipalRow } from "../db/tables/principals.ts";
 import type { AidSource } from "../identity/aid.ts";
 import { certify } from "../identity/certificate.ts";
 import { findListPlace } from "../identity/certificate-store.ts";
+import type { AgentWithPrincipal } from "../identity/store.ts";
 import { toEffectivePrincipalStatus } from "../principals/effective-status.ts";
 import { findPrincipal } from "../principals/store.ts";
 import { findTierWarnings } from "../principals/tiers.ts";
 import { findDelegates } from "./delegation-store.ts";
-import { buildSourceReads, findAgent } from "./find-store.ts";
+import { buildSourceReads } from "./find-store.ts";
 import type { MovedAgentView } from "./responses.ts";
 import { moveProviderCount, refuseFinal, reviseAgent, toAidSource } from "./revise.ts";
 import type { TransferInput } from "./schema.ts";
@@ -25,18 +26,18 @@ import { toAgentView } from "./views.ts";
 const DELEGATES_NAMED_MAX = 20;
 
 export async function transferAgent(
-  call: ManagementCall,
+  call: ManagementCall<AgentWithPrincipal>,
   did: string,
   { principal_id }: TransferInput,
 ): Promise<MovedAgentView> {
   const { db, tenant, now, deps } = call;
-  const { caller, place, principal, delegates, ...found } = await call.read({
+  const { caller, place, principal, delegates, object, ...found } = await call.read({
     ...buildSourceReads(db, tenant, did),
     place: findListPlace(db),
     principal: findPrincipal(db, tenant, principal_id),
     delegates: findDelegates(db, did, DELEGATES_NAMED_MAX),
   });
-  const before = toAidSource(found);
+  const before = toAidSource(object, found);
   if (!principal) throw buildUnknownPrincipalError();
   refuseFinal(before, now);
   if (principal.principalId === before.principal.principalId) throw new ServiceError("no_changes_requested");
@@ -80,18 +81,12 @@ export async function transferAgent(
   return view;
 }
 
-export const precheckTransfer = (call: ManagementCall, did: string, input: Partial<TransferInput>): Precheck =>
-  precheck(
-    {
-      found: findAgent(call.db, call.tenant, did),
-      ...dropAbsentReads({
-        principal: input.principal_id === undefined ? null : findPrincipal(call.db, call.tenant, input.principal_id),
-      }),
-    },
-    ({ found, principal }) => {
-      if (!found) throw new ServiceError("not_found");
-      return input.principal_id !== undefined && !principal ? [toFieldError("principal_id", "not_found")] : [];
-    },
+export const precheckTransfer = (
+  { db, tenant }: ManagementCall,
+  { principal_id: id }: Partial<TransferInput>,
+): Precheck =>
+  precheck(dropAbsentReads({ principal: id === undefined ? null : findPrincipal(db, tenant, id) }), ({ principal }) =>
+    id !== undefined && !principal ? [toFieldError("principal_id", "not_found")] : [],
   );
 
 const buildUnknownPrincipalError = (): ServiceError => toValidationError([toFieldError("principal_id", "not_found")]);

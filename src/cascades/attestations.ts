@@ -5,16 +5,9 @@ import { hashListing, type Page, toPage } from "../core/page.ts";
 import { type Database, dropAbsentReads } from "../db/batch.ts";
 import type { PrincipalRow } from "../db/tables/principals.ts";
 import { expandAttestation, findAttestationFaults, pickProof, toAttestationRow } from "../principals/attestations.ts";
-import { precheckOwnPrincipal } from "../principals/read.ts";
 import type { RecordedAttestationView } from "../principals/responses.ts";
 import type { ProposedAttestation, RecordingInput } from "../principals/schema.ts";
-import {
-  type AttestationKey,
-  findEarlierUse,
-  findPrincipal,
-  listAttestations,
-  refuseRevoked,
-} from "../principals/store.ts";
+import { type AttestationKey, findEarlierUse, listAttestations, refuseRevoked } from "../principals/store.ts";
 import {
   buildAttestationReads,
   findVerifierFaults,
@@ -25,13 +18,24 @@ import { toPrincipalView, toRecordedView } from "../principals/views.ts";
 import { refuseChangedVerifier } from "../verifiers/store.ts";
 import { attestWithAgents, buildAttestReads } from "./attest.ts";
 
-export async function recordAttestation(call: ManagementCall, principalId: string, input: RecordingInput) {
+export async function recordAttestation(
+  call: ManagementCall<PrincipalRow>,
+  principalId: string,
+  input: RecordingInput,
+) {
   const { db, deps, now, environment } = call;
-  const { caller, principal, verifier, revoked, had, ...found } = await call.read({
+  const {
+    caller,
+    object: before,
+    verifier,
+    revoked,
+    had,
+    ...found
+  } = await call.read({
     ...buildRecordingReads(call, principalId, input),
     ...buildAttestReads(deps, principalId),
   });
-  const before = requireAttestable(principal);
+  refuseTenantPrincipal(before);
   const faults = await findRecordingFaults(call, before, input, { verifier, revoked, had });
   if (faults.length > 0) throw toValidationError(faults);
   const attested = await attestWithAgents(
@@ -67,12 +71,15 @@ export async function recordAttestation(call: ManagementCall, principalId: strin
 }
 
 export const precheckRecording = (call: ManagementCall, principalId: string, input: ProposedAttestation): Precheck =>
-  precheck(buildRecordingReads(call, principalId, input), ({ principal, ...judging }) =>
-    findRecordingFaults(call, requireAttestable(principal), input, judging),
+  precheck<ReturnType<typeof buildRecordingReads>, unknown, PrincipalRow>(
+    buildRecordingReads(call, principalId, input),
+    ({ object, ...judging }) => {
+      refuseTenantPrincipal(object);
+      return findRecordingFaults(call, object, input, judging);
+    },
   );
 
-const buildRecordingReads = ({ db, tenant }: ManagementCall, principalId: string, input: ProposedAttestation) => ({
-  principal: findPrincipal(db, tenant, principalId),
+const buildRecordingReads = ({ db }: ManagementCall, principalId: string, input: ProposedAttestation) => ({
   ...buildAttestationReads(db, input),
   ...dropAbsentReads({ had: findEarlierRecording(db, principalId, toAttestationKey(input)) }),
 });
@@ -80,11 +87,9 @@ const buildRecordingReads = ({ db, tenant }: ManagementCall, principalId: string
 const findEarlierRecording = (db: Database, principalId: string, named: AttestationKey | null) =>
   named && findEarlierUse(db, principalId, named);
 
-function requireAttestable(principal: PrincipalRow | null): PrincipalRow {
-  if (!principal) throw new ServiceError("not_found");
-  // The operator attests the tenant principal.
-  if (principal.tenant) throw new ServiceError("tenant_principal_field_locked");
-  return principal;
+/** The operator attests the tenant principal. */
+function refuseTenantPrincipal({ tenant }: PrincipalRow): void {
+  if (tenant) throw new ServiceError("tenant_principal_field_locked");
 }
 
 /** Finds the faults that no schema knows: times, the Verifier and its proof, and an attestation that was recorded before. */
@@ -106,26 +111,16 @@ async function findRecordingFaults(
 }
 
 export async function getAttestations(
-  call: ManagementCall,
+  call: ManagementCall<PrincipalRow>,
   principalId: string,
   query: { readonly limit: number; readonly cursor?: string | undefined },
 ): Promise<Page<RecordedAttestationView>> {
-  const { db, tenant, now } = call;
-  const page = await readPage(
-    call,
-    query,
-    hashListing("attestations", [call.environment, principalId], {}),
-    precheckOwnPrincipal(call, principalId),
-  );
-  const { principal, rows } = await call.read({
-    principal: findPrincipal(db, tenant, principalId),
-    rows: listAttestations(db, principalId, page),
-  });
-  if (!principal) throw new ServiceError("not_found");
+  const page = await readPage(call, query, hashListing("attestations", [call.environment, principalId], {}));
+  const { object: principal, rows } = await call.read({ rows: listAttestations(call.db, principalId, page) });
   return toPage(
     rows,
     page,
     (row) => ({ at: row.recordedAt, id: row.attestationId }),
-    (row) => toRecordedView(row, principal, now),
+    (row) => toRecordedView(row, principal, call.now),
   );
 }

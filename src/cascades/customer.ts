@@ -3,7 +3,6 @@
 import type { ManagementCall } from "../call.ts";
 import { listStatesMovedBy, move } from "../core/machine.ts";
 import type { ActivityAction, CascadeTrigger } from "../core/vocabulary.ts";
-import { buildOwnCustomerReads, requireCustomer } from "../customers/read.ts";
 import type { CustomerView } from "../customers/schema.ts";
 import { type CustomerTrigger, customerMachine } from "../customers/states.ts";
 import { moveCustomer } from "../customers/store.ts";
@@ -44,14 +43,14 @@ const REACTIVATION: Decision = {
   principalAction: "principal.reactivated",
 };
 
-export const suspendCustomer = (call: ManagementCall, customerId: string, input: StandingInput) =>
+export const suspendCustomer = (call: ManagementCall<CustomerRow>, customerId: string, input: StandingInput) =>
   moveCustomerWithGroup(call, customerId, input, SUSPENSION);
 
-export const reactivateCustomer = (call: ManagementCall, customerId: string, input: ReactivationInput) =>
+export const reactivateCustomer = (call: ManagementCall<CustomerRow>, customerId: string, input: ReactivationInput) =>
   moveCustomerWithGroup(call, customerId, input, REACTIVATION);
 
 async function moveCustomerWithGroup(
-  call: ManagementCall,
+  call: ManagementCall<CustomerRow>,
   customerId: string,
   input: ReactivationInput,
   { trigger, action, cascade, customerStopped, principalAction }: Decision,
@@ -59,15 +58,19 @@ async function moveCustomerWithGroup(
   const { db, deps, now, tenant, environment } = call;
   const group = isGroupedByWhile(tenant, customerId, listStatesMovedBy(customerMachine, trigger));
   const all = input.reactivate_agents ?? false;
-  const { caller, customer, stopping, suspended, ...found } = await call.read({
-    ...buildOwnCustomerReads(call, customerId),
+  const {
+    caller,
+    object: before,
+    stopping,
+    suspended,
+    ...found
+  } = await call.read({
     ...dropAbsentReads({
       stopping: customerStopped ? null : isGroupStopping(db, group),
       suspended: all ? findSuspendedOfFirst(deps, group) : null,
     }),
     ...groupReads(deps, group, cascade),
   });
-  const before = requireCustomer(customer);
   const moved = move(customerMachine, before.status, trigger);
   // A suspension is never refused for it: it takes over the earlier cascade.
   if (stopping) throw toStillStoppingError(before.status);

@@ -10,20 +10,24 @@ import { recordEvent } from "../journal/events.ts";
 import { toAttestationStop, toStoredStatus } from "../principals/effective-status.ts";
 import { findCustomerFaults, refuseSuspendedCustomer } from "../principals/grouping.ts";
 import type { PrincipalPatch } from "../principals/schema.ts";
-import { changePrincipal, findPrincipal, findPrincipalByReference } from "../principals/store.ts";
+import { changePrincipal, findPrincipalByReference } from "../principals/store.ts";
 import { toEventPrincipal, toPrincipalView } from "../principals/views.ts";
 import { toCanonicalJson } from "../protocol/canonical-json.ts";
 import { refuseWhileStopping, settleReports } from "./reports.ts";
 import { forgetReactivation } from "./restatement-store.ts";
 import { findCascade } from "./store.ts";
 
-export async function patchPrincipal(call: ManagementCall, principalId: string, patch: PrincipalPatch) {
+export async function patchPrincipal(call: ManagementCall<PrincipalRow>, principalId: string, patch: PrincipalPatch) {
   const { db, now } = call;
-  const { caller, ...found } = await call.read({
-    ...buildPrincipalPatchReads(call, principalId, patch),
+  const {
+    caller,
+    object: before,
+    ...found
+  } = await call.read({
+    ...buildPrincipalPatchReads(call, patch),
     cascade: findCascade(db, principalId),
   });
-  const before = requireChangeable(found.principal);
+  refuseTenantPatch(before);
   const faults = findCustomerFaults(patch, found.customer);
   if (faults.length > 0) throw toValidationError(faults);
   const after = applyPrincipalPatch(before, patch, now);
@@ -66,32 +70,23 @@ export async function patchPrincipal(call: ManagementCall, principalId: string, 
 }
 
 /** Finds the faults that need the principal and the customer. */
-export const precheckPrincipalPatch = (
-  call: ManagementCall,
-  principalId: string,
-  patch: Partial<PrincipalPatch>,
-): Precheck =>
-  precheck(buildPrincipalPatchReads(call, principalId, patch), ({ principal, customer }) => {
-    requireChangeable(principal);
+export function precheckPrincipalPatch(call: ManagementCall, patch: Partial<PrincipalPatch>): Precheck {
+  const reads = buildPrincipalPatchReads(call, patch);
+  return precheck<typeof reads, unknown, PrincipalRow>(reads, ({ object, customer }) => {
+    refuseTenantPatch(object);
     return findCustomerFaults(patch, customer);
   });
+}
 
-const buildPrincipalPatchReads = (
-  { db, tenant }: ManagementCall,
-  principalId: string,
-  patch: Partial<PrincipalPatch>,
-) =>
+const buildPrincipalPatchReads = ({ db, tenant }: ManagementCall, patch: Partial<PrincipalPatch>) =>
   dropAbsentReads({
-    principal: findPrincipal(db, tenant, principalId),
     customer: typeof patch.customer_id === "string" ? findCustomer(db, tenant, patch.customer_id) : null,
     holder: patch.external_ref === undefined ? null : findPrincipalByReference(db, tenant, patch.external_ref),
   });
 
-function requireChangeable(principal: PrincipalRow | null | undefined): PrincipalRow {
-  if (!principal) throw new ServiceError("not_found");
-  // The tenant principal follows the profile of its account.
-  if (principal.tenant) throw new ServiceError("tenant_principal_field_locked");
-  return principal;
+/** The tenant principal follows the profile of its account. */
+function refuseTenantPatch({ tenant }: PrincipalRow): void {
+  if (tenant) throw new ServiceError("tenant_principal_field_locked");
 }
 
 function applyPrincipalPatch(before: PrincipalRow, patch: PrincipalPatch, now: number): PrincipalRow {

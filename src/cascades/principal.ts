@@ -1,6 +1,12 @@
 // Suspends, reactivates and closes a platform's principal (PRN-18, PRN-19). From the commit on its agents follow by their effective status; their
 // rows follow in slices (cascades.ts).
-import { findAgentIn, findClosingPrincipal, hasAgentIn, hasPrincipalDispute } from "../agents/slice-store.ts";
+import {
+  type ClosingPrincipal,
+  findAgentIn,
+  findClosingPrincipal,
+  hasAgentIn,
+  hasPrincipalDispute,
+} from "../agents/slice-store.ts";
 import type { ManagementCall } from "../call.ts";
 import { ServiceError } from "../core/errors.ts";
 import { type Move, move } from "../core/machine.ts";
@@ -13,7 +19,7 @@ import { recordEvent } from "../journal/events.ts";
 import { toAttestationStop, toEffectivePrincipalStatus, toStoredStatus } from "../principals/effective-status.ts";
 import type { PrincipalView } from "../principals/schema.ts";
 import { type PrincipalTrigger, principalMachine } from "../principals/states.ts";
-import { changePrincipal, findPrincipal } from "../principals/store.ts";
+import { changePrincipal } from "../principals/store.ts";
 import { toEventPrincipal, toPrincipalView } from "../principals/views.ts";
 import { chooseCause, stopAgents } from "./cascades.ts";
 import { ATTESTATION_END, expirePrincipal, isEndUnrecorded } from "./expire.ts";
@@ -31,7 +37,7 @@ type Moved = Move<PrincipalStatus>;
  * If the customer or the attestation has stopped the principal already, only the platform's stop is added, so that the principal stays stopped when
  * the other one ends.
  */
-export async function suspendPrincipal(call: ManagementCall, principalId: string, input: StandingInput) {
+export async function suspendPrincipal(call: ManagementCall<PrincipalRow>, principalId: string, input: StandingInput) {
   const trigger = "principal_stops";
   const { found, before, actor, first, taken } = await readOwn(call, principalId, trigger);
   refuseTenant(before);
@@ -47,15 +53,22 @@ export async function suspendPrincipal(call: ManagementCall, principalId: string
 }
 
 /** Its agents stay SUSPENDED until each is reactivated, or all at once with `reactivate_agents`. */
-export async function reactivatePrincipal(call: ManagementCall, principalId: string, input: ReactivationInput) {
+export async function reactivatePrincipal(
+  call: ManagementCall<PrincipalRow>,
+  principalId: string,
+  input: ReactivationInput,
+) {
   const { db, deps, now } = call;
   const all = input.reactivate_agents ?? false;
-  const { caller, principal, cascade, agents } = await call.read({
-    principal: findPrincipal(db, call.tenant, principalId),
+  const {
+    caller,
+    object: before,
+    cascade,
+    agents,
+  } = await call.read({
     cascade: findCascade(db, principalId),
     ...dropAbsentReads({ agents: all ? buildRestateReads(deps, principalId).agents : null }),
   });
-  const before = requirePrincipal(principal);
   refuseTenant(before);
   // The end of the attestation is not recorded while the principal is suspended, so it is set when another stop ends.
   const attestationStop = toAttestationStop(before, chooseAttestationNow(call, before));
@@ -87,8 +100,15 @@ const REACTIVATIONS: Readonly<Record<PrincipalStatus, PrincipalTrigger>> = {
   CLOSED: "reactivate",
 };
 
+export const findNamedClosing = ({ db, tenant }: ManagementCall, { principal_id }: { principal_id: string }) =>
+  findClosingPrincipal(db, tenant, principal_id);
+
 /** Closes a principal for good: every agent is REVOKED, whatever its state, and the name and the reference become free. */
-export async function closePrincipal(call: ManagementCall, principalId: string, input: StandingInput) {
+export async function closePrincipal(
+  call: ManagementCall<ClosingPrincipal>,
+  principalId: string,
+  input: StandingInput,
+) {
   const { db, now } = call;
   const trigger = "principal_closes";
   const { found, before, actor, first } = await readOwn(call, principalId, trigger);
@@ -133,19 +153,21 @@ type Change = {
   readonly first: readonly Statement[];
 };
 
-async function readOwn(call: ManagementCall, principalId: string, trigger: Cause["trigger"]) {
+async function readOwn(
+  call: ManagementCall<PrincipalRow | ClosingPrincipal>,
+  principalId: string,
+  trigger: Cause["trigger"],
+) {
   const closes = trigger === "principal_closes";
-  const { caller, principal, closing, cascade, ...read } = await call.read({
+  const { caller, object, cascade, ...read } = await call.read({
     ...dropAbsentReads({
-      principal: closes ? null : findPrincipal(call.db, call.tenant, principalId),
-      closing: closes ? findClosingPrincipal(call.db, call.tenant, principalId) : null,
       running: closes ? findAgentIn(call.db, principalId, ACTIVE_OR_FUNDING) : null,
     }),
     cascade: findCascade(call.db, principalId),
     ...findAgentsToStop(call.deps, principalId, trigger),
   });
-  const own = requirePrincipal(closing?.principal ?? principal ?? null);
-  const found = { ...read, disputed: closing?.disputed ?? null };
+  const { principal: own, disputed } = "principal" in object ? object : { principal: object, disputed: null };
+  const found = { ...read, disputed };
   const { actor } = caller;
   // The end came before this act, so it is recorded first, as the job would have done.
   if (isEndUnrecorded(own, chooseAttestationNow(call, own))) {
@@ -165,11 +187,6 @@ const chooseAttestationNow = ({ deps, now }: ManagementCall, { tenant }: Princip
 /** The tenant principal is suspended and closed only with its account (PRN-18, ACC-27). */
 function refuseTenant({ tenant }: PrincipalRow): void {
   if (tenant) throw new ServiceError("tenant_principal_field_locked");
-}
-
-function requirePrincipal(principal: PrincipalRow | null): PrincipalRow {
-  if (!principal) throw new ServiceError("not_found");
-  return principal;
 }
 
 type ChangedColumns = Partial<

@@ -1,9 +1,9 @@
 // Routes that change, suspend, reactivate and close principals and customers (PRN-18, PRN-20, PRN-24), and routes of attestations (PRN-21, PRN-25).
-import { precheckCustomer } from "../customers/read.ts";
+import { findNamedCustomer } from "../customers/read.ts";
 import { customerParams } from "../customers/schema.ts";
 import { defineRoute } from "../http/route.ts";
 import { pickValidFields } from "../http/schemas.ts";
-import { precheckOwnPrincipal } from "../principals/read.ts";
+import { findNamedPrincipal } from "../principals/read.ts";
 import {
   attestationParams,
   attestationQuery,
@@ -17,7 +17,7 @@ import {
 import { getAttestations, precheckRecording, recordAttestation } from "./attestations.ts";
 import { reactivateCustomer, suspendCustomer } from "./customer.ts";
 import { patchPrincipal, precheckPrincipalPatch } from "./patch.ts";
-import { closePrincipal, reactivatePrincipal, suspendPrincipal } from "./principal.ts";
+import { closePrincipal, findNamedClosing, reactivatePrincipal, suspendPrincipal } from "./principal.ts";
 import { precheckRevocation, revokeByOperator, revokeByVerifier } from "./revoke.ts";
 import { customerStandingInput, principalStandingInput, reactivationInput } from "./schema.ts";
 
@@ -48,9 +48,9 @@ export const principalStandingRoutes = [
       "tenant_principal_field_locked",
     ],
     fieldErrors: ["invalid_field"],
+    object: findNamedPrincipal,
     handle: (call, { params, body }) => patchPrincipal(call, params.principal_id, body),
-    precheck: (call, { params, body }) =>
-      precheckPrincipalPatch(call, params.principal_id, pickValidFields(principalPatch, body)),
+    precheck: (call, { body }) => precheckPrincipalPatch(call, pickValidFields(principalPatch, body)),
   }),
   defineRoute({
     method: "post",
@@ -79,6 +79,7 @@ export const principalStandingRoutes = [
     status: 201,
     errors: ["not_found", "invalid_status", "tenant_principal_field_locked"],
     idempotency: "plain",
+    object: findNamedPrincipal,
     handle: (call, { params, body }) => recordAttestation(call, params.principal_id, body),
     precheck: (call, { params, body }) => precheckRecording(call, params.principal_id, toProposedRecording(body)),
   }),
@@ -91,8 +92,8 @@ export const principalStandingRoutes = [
     query: attestationQuery,
     status: 200,
     errors: ["not_found"],
+    object: findNamedPrincipal,
     handle: (call, { params, query }) => getAttestations(call, params.principal_id, query),
-    precheck: (call, { params }) => precheckOwnPrincipal(call, params.principal_id),
   }),
   defineRoute({
     ...principalAct,
@@ -100,8 +101,8 @@ export const principalStandingRoutes = [
     operationId: "suspendPrincipal",
     errors: ["not_found", "invalid_status", "tenant_principal_field_locked"],
     whenUsedUp: true,
+    object: findNamedPrincipal,
     handle: (call, { params, body }) => suspendPrincipal(call, params.principal_id, body),
-    precheck: (call, { params }) => precheckOwnPrincipal(call, params.principal_id),
   }),
   defineRoute({
     ...principalAct,
@@ -109,8 +110,8 @@ export const principalStandingRoutes = [
     operationId: "reactivatePrincipal",
     body: reactivationInput,
     errors: ["not_found", "invalid_status", "tenant_principal_field_locked"],
+    object: findNamedPrincipal,
     handle: (call, { params, body }) => reactivatePrincipal(call, params.principal_id, body),
-    precheck: (call, { params }) => precheckOwnPrincipal(call, params.principal_id),
   }),
   defineRoute({
     ...principalAct,
@@ -118,8 +119,8 @@ export const principalStandingRoutes = [
     operationId: "closePrincipal",
     errors: ["not_found", "invalid_status", "close_blocked_open_disputes", "tenant_principal_field_locked"],
     whenUsedUp: true,
+    object: findNamedClosing,
     handle: (call, { params, body }) => closePrincipal(call, params.principal_id, body),
-    precheck: (call, { params }) => precheckOwnPrincipal(call, params.principal_id),
   }),
 ];
 
@@ -139,15 +140,15 @@ export const customerStandingRoutes = [
     path: "/v1/customers/{customer_id}/suspend",
     operationId: "suspendCustomer",
     whenUsedUp: true,
+    object: findNamedCustomer,
     handle: (call, { params, body }) => suspendCustomer(call, params.customer_id, body),
-    precheck: (call, { params }) => precheckCustomer(call, params.customer_id),
   }),
   defineRoute({
     ...customerAct,
     path: "/v1/customers/{customer_id}/reactivate",
     operationId: "reactivateCustomer",
     body: reactivationInput,
+    object: findNamedCustomer,
     handle: (call, { params, body }) => reactivateCustomer(call, params.customer_id, body),
-    precheck: (call, { params }) => precheckCustomer(call, params.customer_id),
   }),
 ];

@@ -2,14 +2,14 @@
 // again, and refused.
 import type { ManagementCall } from "../call.ts";
 import { ServiceError } from "../core/errors.ts";
+import type { CustomerRow } from "../db/tables/principals.ts";
 import { recordActivity } from "../journal/activity.ts";
-import { buildOwnCustomerReads, requireCustomer } from "./read.ts";
 import { deleteEmptyCustomer } from "./store.ts";
 
-export async function deleteCustomer(call: ManagementCall, customerId: string): Promise<null> {
+export async function deleteCustomer(call: ManagementCall<CustomerRow>): Promise<null> {
   const { db, now } = call;
-  const { caller, customer } = await call.read(buildOwnCustomerReads(call, customerId));
-  const before = requireCustomer(customer);
+  const { caller, object: before } = await call.read({});
+  const { customerId } = before;
   if (before.principalCount > 0) {
     throw new ServiceError("customer_not_empty", { detail: { principal_count: before.principalCount } });
   }

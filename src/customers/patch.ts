@@ -6,23 +6,21 @@ import type { CustomerRow } from "../db/tables/principals.ts";
 import { type Changes, recordActivity } from "../journal/activity.ts";
 import { toCanonicalJson } from "../protocol/canonical-json.ts";
 import { refuseTakenReference } from "./create.ts";
-import { buildOwnCustomerReads, requireCustomer } from "./read.ts";
 import type { CustomerPatch, CustomerView } from "./schema.ts";
 import { findCustomerByReference, updateCustomer } from "./store.ts";
 import { toCustomerView } from "./views.ts";
 
-export async function patchCustomer(
-  call: ManagementCall,
-  customerId: string,
-  patch: CustomerPatch,
-): Promise<CustomerView> {
+export async function patchCustomer(call: ManagementCall<CustomerRow>, patch: CustomerPatch): Promise<CustomerView> {
   const { db, tenant, now } = call;
   const { external_ref: wanted } = patch;
-  const { caller, customer, holder } = await call.read({
-    ...buildOwnCustomerReads(call, customerId),
-    ...dropAbsentReads({ holder: typeof wanted === "string" ? findCustomerByReference(db, tenant, wanted) : null }),
-  });
-  const before = requireCustomer(customer);
+  const {
+    caller,
+    object: before,
+    holder,
+  } = await call.read(
+    dropAbsentReads({ holder: typeof wanted === "string" ? findCustomerByReference(db, tenant, wanted) : null }),
+  );
+  const { customerId } = before;
   const after = applyCustomerPatch(before, patch, now);
   const changes = diffCustomer(before, after);
   if (Object.keys(changes).length === 0) throw new ServiceError("no_changes_requested");

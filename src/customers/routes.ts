@@ -3,7 +3,7 @@ import { defineRoute } from "../http/route.ts";
 import { createCustomer } from "./create.ts";
 import { deleteCustomer } from "./delete.ts";
 import { patchCustomer } from "./patch.ts";
-import { getCustomer, getCustomers, precheckCustomer } from "./read.ts";
+import { findNamedCustomer, getCustomer, getCustomers } from "./read.ts";
 import { customerInput, customerParams, customerPatch, customerPatchRules, customerQuery } from "./schema.ts";
 
 export const customerRoutes = [
@@ -36,8 +36,8 @@ export const customerRoutes = [
     params: customerParams,
     status: 200,
     errors: ["not_found"],
-    handle: (call, { params }) => getCustomer(call, params.customer_id),
-    precheck: (call, { params }) => precheckCustomer(call, params.customer_id),
+    object: findNamedCustomer,
+    handle: getCustomer,
   }),
   defineRoute({
     method: "patch",
@@ -50,8 +50,8 @@ export const customerRoutes = [
     status: 200,
     errors: ["not_found", "no_changes_requested", "external_ref_exists"],
     fieldErrors: ["invalid_field"],
-    handle: (call, { params, body }) => patchCustomer(call, params.customer_id, body),
-    precheck: (call, { params }) => precheckCustomer(call, params.customer_id),
+    object: findNamedCustomer,
+    handle: (call, { body }) => patchCustomer(call, body),
   }),
   defineRoute({
     method: "delete",
@@ -61,7 +61,7 @@ export const customerRoutes = [
     params: customerParams,
     status: 204,
     errors: ["not_found", "customer_not_empty"],
-    handle: (call, { params }) => deleteCustomer(call, params.customer_id),
-    precheck: (call, { params }) => precheckCustomer(call, params.customer_id),
+    object: findNamedCustomer,
+    handle: deleteCustomer,
   }),
 ];

@@ -2,7 +2,6 @@
 // refunded, and both ratings.
 import type { OperatorCall } from "../call.ts";
 import { toIso } from "../core/clock.ts";
-import { ServiceError } from "../core/errors.ts";
 import { findReceiptOf } from "../facilitation/store.ts";
 import { toTransactionView } from "../facilitation/views.ts";
 import { findIntent } from "../intents/store.ts";
@@ -13,8 +12,8 @@ import { findRatedAgent } from "../ratings/store.ts";
 import { toTaskView } from "../tasks/views.ts";
 import type { DisputeCase } from "./responses.ts";
 import {
+  type FoundDispute,
   findDisputable,
-  findDispute,
   findEvidence,
   findMessages,
   selectDisputeParty,
@@ -22,11 +21,10 @@ import {
 } from "./store.ts";
 import { toDisputeFile } from "./views.ts";
 
-export async function getDisputeCase(call: OperatorCall, disputeId: string): Promise<DisputeCase> {
+export async function getDisputeCase(call: OperatorCall<FoundDispute>, disputeId: string): Promise<DisputeCase> {
   const { db, deps } = call;
   const { config } = deps;
-  const { found, messages, evidence, about, receipt, intent, provider, consumer } = await call.read({
-    found: findDispute(db, disputeId),
+  const { object, messages, evidence, about, receipt, intent, provider, consumer } = await call.read({
     messages: findMessages(db, disputeId),
     evidence: findEvidence(db, disputeId),
     about: findDisputable(db, selectTransactionOfDispute(disputeId)),
@@ -35,10 +33,9 @@ export async function getDisputeCase(call: OperatorCall, disputeId: string): Pro
     provider: findRatedAgent(db, selectDisputeParty(disputeId, "provider")),
     consumer: findRatedAgent(db, selectDisputeParty(disputeId, "consumer")),
   });
-  if (!found) throw new ServiceError("not_found");
   if (!about?.task || !intent || !provider || !consumer) throw new Error("a dispute without its purchase");
-  const { dispute, award } = found;
-  const now = deps.clock.now() + found.clockOffsetMs;
+  const { dispute, award, clockOffsetMs: ahead } = object;
+  const now = deps.clock.now() + ahead;
   const rating = ({ clockOffsetMs, ...agent }: typeof provider) =>
     agent.environment === dispute.environment
       ? computeRatingFromRow(agent, pickRatingMethod(deps.env, agent.environment), deps.clock.now() + clockOffsetMs)

@@ -3,7 +3,7 @@ import { defineRoute } from "../http/route.ts";
 import { getDisputeCase } from "./case.ts";
 import { findVerdictFaults, operatorDisputeQuery, payoutInput, verdictInput } from "./operator-schema.ts";
 import { repeatPayout } from "./repeat-payout.ts";
-import { getAllDisputes, precheckDispute, resolveDispute } from "./resolve.ts";
+import { findNamedDispute, findNamedRefunded, getAllDisputes, resolveDispute } from "./resolve.ts";
 import { disputeParams } from "./schema.ts";
 
 export const operatorDisputeRoutes = [
@@ -25,8 +25,8 @@ export const operatorDisputeRoutes = [
     params: disputeParams,
     status: 200,
     errors: ["not_found"],
+    object: findNamedDispute,
     handle: (call, { params }) => getDisputeCase(call, params.dispute_id),
-    precheck: (call, { params }) => precheckDispute(call, params.dispute_id),
   }),
   defineRoute({
     method: "post",
@@ -39,8 +39,8 @@ export const operatorDisputeRoutes = [
     status: 200,
     errors: ["not_found", "invalid_status"],
     idempotency: "plain",
+    object: findNamedRefunded,
     handle: (call, { params, body }) => resolveDispute(call, params.dispute_id, body),
-    precheck: (call, { params }) => precheckDispute(call, params.dispute_id),
   }),
   defineRoute({
     method: "post",
@@ -52,7 +52,7 @@ export const operatorDisputeRoutes = [
     status: 200,
     errors: ["not_found", "invalid_status"],
     idempotency: "plain",
+    object: findNamedRefunded,
     handle: (call, { params, body }) => repeatPayout(call, params.dispute_id, body),
-    precheck: (call, { params }) => precheckDispute(call, params.dispute_id),
   }),
 ];

@@ -23,12 +23,11 @@ import {
   findEscrowOfDispute,
   findPaidOut,
   findPayout,
-  findRefundedDispute,
+  type RefundedDispute,
   selectTransactionOfDispute,
 } from "./store.ts";
 
 const buildRepeatReads = (db: OperatorCall["db"], disputeId: string) => ({
-  found: findRefundedDispute(db, disputeId),
   operation: findPayout(db, disputeId),
   transaction: findTransaction(db, selectTransactionOfDispute(disputeId)),
   escrow: findEscrowOfDispute(db, disputeId),
@@ -37,16 +36,14 @@ const buildRepeatReads = (db: OperatorCall["db"], disputeId: string) => ({
 });
 
 export async function repeatPayout(
-  call: OperatorCall,
+  call: OperatorCall<RefundedDispute>,
   disputeId: string,
   { reason }: PayoutInput,
 ): Promise<PayoutView> {
   const { db, deps } = call;
   const done = await retryUnderLocks(deps.env, async (touches) => {
-    const { caller, found, operation, transaction, escrow, booked, movedTo } = await call.read(
-      buildRepeatReads(db, disputeId),
-    );
-    if (!found) throw new ServiceError("not_found");
+    const { caller, object: found, ...read } = await call.read(buildRepeatReads(db, disputeId));
+    const { operation, transaction, escrow, booked, movedTo } = read;
     const { dispute } = found;
     touches([dispute.providerDid, dispute.consumerDid]);
     if (!operation || !transaction || !isPayoutCancelled(dispute, operation)) throw toNotCancelledError(dispute);

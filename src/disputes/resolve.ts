@@ -1,5 +1,5 @@
 // The operators' side of disputes (DSP-16): the list of all disputes, and the arbiter's verdict with its signed award.
-import { type OperatorCall, type Precheck, precheck, readPage } from "../call.ts";
+import { type OperatorCall, readPage } from "../call.ts";
 import { formatTokenUnits, requireNetwork, toCaip2 } from "../chain/networks.ts";
 import { commitAll } from "../commit.ts";
 import { toIso } from "../core/clock.ts";
@@ -13,8 +13,9 @@ import type { DisputeRow } from "../db/tables/disputes.ts";
 import { recordOperatorEntry } from "../journal/operator-log.ts";
 import { retryUnderLocks } from "../objects/locks.ts";
 import { signAward } from "../protocol/award.ts";
+import { verdictReads } from "../tasks/verdict.ts";
 import { isSettlementReversed, recordEscalation } from "./deadlines.ts";
-import { buildEndingReads, type Ended, endDispute, pickClockOffset } from "./end.ts";
+import { type Ended, endDispute, pickClockOffset } from "./end.ts";
 import { noteDecision } from "./entries.ts";
 import { listAllDisputes } from "./list-store.ts";
 import { recordDecisionNotices } from "./notices.ts";
@@ -23,7 +24,16 @@ import { queueReserve } from "./reserve.ts";
 import type { DisputeFile } from "./responses.ts";
 import type { DisputeView } from "./schema.ts";
 import { disputeMachine, toEffectiveDispute } from "./states.ts";
-import { findBothAccounts, findDispute, findEvidence, findMessages, putAward } from "./store.ts";
+import {
+  findBothAccounts,
+  findDispute,
+  findEvidence,
+  findMessages,
+  findRefundedDispute,
+  putAward,
+  type RefundedDispute,
+  selectTaskOfDispute,
+} from "./store.ts";
 import { toDisputeFile, toDisputePage } from "./views.ts";
 
 export async function getAllDisputes(call: OperatorCall, query: OperatorDisputeQuery): Promise<Page<DisputeView>> {
@@ -35,24 +45,35 @@ export async function getAllDisputes(call: OperatorCall, query: OperatorDisputeQ
   return toDisputePage(deps.config, found, page, real);
 }
 
-export const precheckDispute = (call: OperatorCall, disputeId: string): Precheck =>
-  precheck({ found: findDispute(call.db, disputeId) }, ({ found }) => {
-    if (!found) throw new ServiceError("not_found");
-    return [];
-  });
+type DisputePath = { readonly dispute_id: string };
 
-export async function resolveDispute(call: OperatorCall, disputeId: string, input: VerdictInput): Promise<DisputeFile> {
+export const findNamedDispute = ({ db }: OperatorCall, { dispute_id }: DisputePath) => findDispute(db, dispute_id);
+export const findNamedRefunded = ({ db }: OperatorCall, { dispute_id }: DisputePath) =>
+  findRefundedDispute(db, dispute_id);
+
+export async function resolveDispute(
+  call: OperatorCall<RefundedDispute>,
+  disputeId: string,
+  input: VerdictInput,
+): Promise<DisputeFile> {
   const { db, deps } = call;
   const done = await retryUnderLocks(deps.env, async (touches) => {
     const reads = {
-      ...buildEndingReads(db, disputeId),
+      ...verdictReads(db, selectTaskOfDispute(disputeId)),
       messages: findMessages(db, disputeId),
       evidence: findEvidence(db, disputeId),
       ...findBothAccounts(db, disputeId),
     };
-    const { caller, messages, evidence, sellersAccount, buyersAccount, ...facts } = await call.read(reads);
-    const { found } = facts;
-    if (!found) throw new ServiceError("not_found");
+    const {
+      caller,
+      object: found,
+      messages,
+      evidence,
+      sellersAccount,
+      buyersAccount,
+      ...read
+    } = await call.read(reads);
+    const facts = { ...read, found };
     const { dispute: before } = found;
     touches([before.providerDid, before.consumerDid]);
     const now = deps.clock.now() + pickClockOffset(facts);

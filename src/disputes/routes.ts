@@ -41,7 +41,7 @@ const defineActRoute = ({ act, operationId, side, handle }: Act) =>
     surfaces: PARTIES,
     handle: (call, { params }) => handle(call, params.dispute_id),
     precheck: (call, { params }) => precheckAct(call, params.dispute_id, side),
-  } satisfies RouteOf<(typeof PARTIES)[number], { dispute_id: string }, undefined, undefined>);
+  } satisfies RouteOf<(typeof PARTIES)[number], { dispute_id: string }, undefined, undefined, unknown>);
 
 export const disputeRoutes = [
   defineRoute({

@@ -34,7 +34,7 @@ import { findAddressee, type NoticeAccount } from "../journal/notice-store.ts";
 
 const DISPUTE_ROW_COLUMNS = aliasColumns(disputes, "d");
 
-type FoundDispute = Timed<WithProviderOffset & { dispute: DisputeRow; award: string | null }>;
+export type FoundDispute = Timed<WithProviderOffset & { dispute: DisputeRow; award: string | null }>;
 
 /** The sum of the payouts of a row's settlement, by the contract's booked events. Without INDEXED BY, SQLite would read all lines of the network. */
 const selectBookedPayouts = (table: "disputes" | "listed"): SQL<number> => {
@@ -96,7 +96,9 @@ const computeFilingSecond = (disputeId: string): number =>
   Math.floor((decodeIdInstant("dsp", disputeId) ?? 0) / SECOND_MS) * SECOND_MS;
 
 /** Reads a dispute with the refunds of its settlement, in base units. */
-export const findRefundedDispute = (db: Database, disputeId: string): Read<(FoundDispute & Refunded) | null> =>
+export type RefundedDispute = FoundDispute & Refunded;
+
+export const findRefundedDispute = (db: Database, disputeId: string): Read<RefundedDispute | null> =>
   readOne(
     db
       .select({

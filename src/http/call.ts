@@ -271,8 +271,8 @@ const isUnknownToReplica = ({ db, incoming }: Run, thrown: unknown): boolean =>
 
 function buildCall(run: Run): AnyCall {
   const { incoming, surface, credential, locks } = run;
-  const { deps, background, requestId } = incoming;
-  const call = {
+  const { deps, background, requestId, readObject } = incoming;
+  const call: unknown = {
     surface,
     deps,
     db: run.db,
@@ -281,13 +281,14 @@ function buildCall(run: Run): AnyCall {
     requestId,
     contended: run.contended,
     background,
-    read: (reads: Reads, options?: ReadOptions<never>) => readFirstTrip(run, deps.clock.now(), reads, options),
+    read: (reads: Reads, options?: ReadOptions<never>) =>
+      readFirstTrip(run, deps.clock.now(), { ...reads, ...readObject?.(call as AnyCall) }, options),
     commit: (statements: readonly Statement[], view: unknown, owner?: string) =>
       commitSecondTrip(run, statements, view, owner),
     unlock: locks.unlock,
     ...credential.parts,
   };
-  return call as unknown as AnyCall;
+  return call as AnyCall;
 }
 
 /** Reads the caller, the stored outcome, the clock and the service's own reads in one batch. */
@@ -327,6 +328,7 @@ async function readFirstTrip<R extends Reads>(run: Run, wall: number, reads: R, 
     run.offset = ruling;
     throw new ReadAgain();
   }
+  if ("object" in found && found.object === null) throw new ServiceError("not_found");
   return { ...found, caller } as ReadResults<R> & { caller: never };
 }
 

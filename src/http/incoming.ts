@@ -1,6 +1,7 @@
 // A request as the router passes it to the entrances, parsed as far as possible.
+import type { AnyCall } from "../call.ts";
 import type { Deps } from "../context.ts";
-import type { Database } from "../db/batch.ts";
+import type { Database, Read } from "../db/batch.ts";
 import type { AppContext } from "./app-env.ts";
 import type { Route } from "./route.ts";
 
@@ -23,4 +24,6 @@ export type Incoming = {
   readonly idempotencyKey: string | null;
   /** The agent whose lock the call takes. */
   readonly lockedDid: string | null;
+  /** The read of the route's object; null if the route has none, or the path is malformed. */
+  readonly readObject: ((call: AnyCall) => { readonly object: Read<unknown> }) | null;
 };

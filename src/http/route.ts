@@ -4,6 +4,7 @@ import type * as z from "zod";
 import type { CallOf, Precheck, Surface } from "../call.ts";
 import type { Config } from "../context.ts";
 import type { ErrorCode, FieldError, OwnFieldErrorCode, ServiceError } from "../core/errors.ts";
+import type { Read } from "../db/batch.ts";
 import type { IdempotencyOwner } from "../db/outcomes.ts";
 
 /** Dates or instants in UTC as ISO 8601; `link` leads to the replacement: a URL, or a path of the service. */
@@ -20,7 +21,7 @@ export type Input<P, Q, B> = {
 /** A request as it was sent, for the precheck, which judges its valid parts in addition to the schema's faults. */
 export type Asked<P> = { readonly params: P; readonly query: Readonly<Record<string, string>>; readonly body: unknown };
 
-export type RouteOf<S extends Surface, P, Q, B> = {
+export type RouteOf<S extends Surface, P, Q, B, O> = {
   readonly method: "get" | "post" | "patch" | "delete";
   readonly path: string;
   /** The path's last parameter takes the rest of the path, including slashes, and may be empty. */
@@ -86,7 +87,9 @@ export type RouteOf<S extends Surface, P, Q, B> = {
   readonly act?: (body: B, config: Config) => string;
   /** Also accepts the consumer's proof bound to its counterparty; the handler names the counterparty (FAC-2). */
   readonly boundProofs?: true;
-  readonly handle: (call: CallOf<S>, input: Input<P, Q, B>) => Promise<unknown>;
+  /** Finds the object that the path names. The call's first trip reads it, answers 404 if it is null, and gives it to the handler. */
+  readonly object?: (call: CallOf<S>, params: P) => Read<O | null>;
+  readonly handle: (call: CallOf<S, O>, input: Input<P, Q, B>) => Promise<unknown>;
   /**
    * Judges a request that the schema refuses as the handler would have: a foreign id is 404 and a stranger 403 before 422, and all faults of one
    * body are reported together (HTTP-12, HTTP-18).
@@ -97,7 +100,7 @@ export type RouteOf<S extends Surface, P, Q, B> = {
 };
 
 // biome-ignore lint/suspicious/noExplicitAny: a list of routes has handlers of many types; `defineRoute` checks each
-export type Route = RouteOf<any, any, any, any>;
+export type Route = RouteOf<any, any, any, any, any>;
 
 /** Whether an account's call is refused while its volume of the day is used up. */
 export function addsVolume({ method, whenUsedUp }: Route, body: unknown): boolean {
@@ -105,6 +108,6 @@ export function addsVolume({ method, whenUsedUp }: Route, body: unknown): boolea
   return !(whenUsedUp && body !== undefined && whenUsedUp(body));
 }
 
-export const defineRoute = <const S extends Surface, P = undefined, Q = undefined, B = undefined>(
-  definition: RouteOf<S, P, Q, B>,
+export const defineRoute = <const S extends Surface, P = undefined, Q = undefined, B = undefined, O = unknown>(
+  definition: RouteOf<S, P, Q, B, O>,
 ): Route => definition;

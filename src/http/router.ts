@@ -66,6 +66,7 @@ const toBareRequest = (context: AppContext, route: Route): Incoming => {
     route,
     idempotencyKey: null,
     lockedDid: null,
+    readObject: null,
   };
 };
 
@@ -95,6 +96,7 @@ async function parseRequest(context: AppContext, route: Route): Promise<ParsedRe
     ? parseIdempotencyKey(context.req.header("idempotency-key"))
     : { ok: true as const, value: null };
   const deps = findDeps(context);
+  const { object } = route;
   const incoming: Incoming = {
     ...toBareRequest(context, route),
     db: query.ok ? chooseDatabase(route, query.value, deps) : deps.db,
@@ -104,6 +106,7 @@ async function parseRequest(context: AppContext, route: Route): Promise<ParsedRe
     validBody: body.ok ? body.value : undefined,
     idempotencyKey: key.ok && !received.unreadable ? key.value : null,
     lockedDid: route.lock && params.ok ? route.lock(params.value) : null,
+    readObject: object && params.ok ? (call) => ({ object: object(call, params.value) }) : null,
   };
   return { incoming, params, query, rawQuery, body, key, unreadable: received.unreadable };
 }

@@ -1,7 +1,6 @@
 // Lists and acknowledges alerts, for operators (JOB-10).
-import { type OperatorCall, type Precheck, precheckExists, readPage } from "../call.ts";
+import { type OperatorCall, readPage } from "../call.ts";
 import { toIso, toIsoOrNull } from "../core/clock.ts";
-import { ServiceError } from "../core/errors.ts";
 import { hashListing, type Page, toPage } from "../core/page.ts";
 import type { AlertRow } from "../db/tables/journal.ts";
 import type { AlertQuery } from "./alert-schema.ts";
@@ -15,10 +14,12 @@ export async function getAlerts(call: OperatorCall, query: AlertQuery): Promise<
   return toPage(rows, page, ({ raisedAt, alertId }) => ({ at: raisedAt, id: alertId }), toAlertView);
 }
 
-export async function acknowledgeAlert(call: OperatorCall, alertId: string): Promise<AlertView> {
+export const findNamedAlert = ({ db }: OperatorCall, { alert_id }: { alert_id: string }) => findAlert(db, alert_id);
+
+export async function acknowledgeAlert(call: OperatorCall<AlertRow>): Promise<AlertView> {
   const { db, now, actor } = call;
-  const { alert } = await call.read({ alert: findAlert(db, alertId) });
-  if (!alert) throw new ServiceError("not_found");
+  const { object: alert } = await call.read({});
+  const { alertId } = alert;
   if (alert.acknowledgedAt !== null) return toAlertView(alert);
   const view = toAlertView({ ...alert, acknowledgedAt: now, acknowledgedBy: actor.id });
   const subject = { type: "alert", id: alertId };
@@ -27,10 +28,6 @@ export async function acknowledgeAlert(call: OperatorCall, alertId: string): Pro
   await call.commit([...recordAcknowledgement(db, alertId, actor.id, now), entry], view);
   return view;
 }
-
-/** Answers 404 for an unknown alert before any fault of the request. */
-export const precheckAlert = ({ db }: OperatorCall, alertId: string): Precheck =>
-  precheckExists(findAlert(db, alertId));
 
 const toAlertView = (row: AlertRow): AlertView => ({
   alert_id: row.alertId,

@@ -1,6 +1,6 @@
 // Routes of the operator's alerts (JOB-10).
 import { defineRoute } from "../http/route.ts";
-import { acknowledgeAlert, getAlerts, precheckAlert } from "./alert-read.ts";
+import { acknowledgeAlert, findNamedAlert, getAlerts } from "./alert-read.ts";
 import { alertParams, alertQuery } from "./alert-schema.ts";
 
 export const alertRoutes = [
@@ -22,7 +22,7 @@ export const alertRoutes = [
     params: alertParams,
     status: 200,
     errors: ["not_found"],
-    handle: (call, { params }) => acknowledgeAlert(call, params.alert_id),
-    precheck: (call, { params }) => precheckAlert(call, params.alert_id),
+    object: findNamedAlert,
+    handle: acknowledgeAlert,
   }),
 ];

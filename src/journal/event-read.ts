@@ -1,7 +1,8 @@
 // Reads a platform's events (EVT-18).
-import { type ManagementCall, type Precheck, precheckExists, readPage } from "../call.ts";
+import { type ManagementCall, readPage } from "../call.ts";
 import { ServiceError, toFieldError, toValidationError } from "../core/errors.ts";
 import { hashListing, type Page, toPage } from "../core/page.ts";
+import type { EventRow } from "../db/tables/journal.ts";
 import { type EventFilter, findEvent, findEventNumber, listEvents } from "./event-log-store.ts";
 import type { EventQuery } from "./event-schema.ts";
 import { computeOldestListed, mayBeOlder, toEventView } from "./event-views.ts";
@@ -28,14 +29,8 @@ export async function getEvents(call: ManagementCall, query: EventQuery): Promis
   return toPage(found.rows, page, ({ id }) => ({ at: 0, id }), toEventView, found.end);
 }
 
-const findShownEvent = ({ db, tenant, deps }: ManagementCall, id: string) =>
-  findEvent(db, tenant, id, computeOldestListed(deps.clock.now()));
+export const findNamedEvent = ({ db, tenant, deps }: ManagementCall, { event_id }: { event_id: string }) =>
+  findEvent(db, tenant, event_id, computeOldestListed(deps.clock.now()));
 
-/** Answers 404 for an event of another platform or environment before any fault of the query. */
-export const precheckEvent = (call: ManagementCall, id: string): Precheck => precheckExists(findShownEvent(call, id));
-
-export async function getEvent(call: ManagementCall, id: string): Promise<EventView> {
-  const { event } = await call.read({ event: findShownEvent(call, id) });
-  if (!event) throw new ServiceError("not_found");
-  return toEventView(event);
-}
+export const getEvent = async (call: ManagementCall<EventRow>): Promise<EventView> =>
+  toEventView((await call.read({})).object);

@@ -1,6 +1,6 @@
 // Routes of a platform's events (EVT-18).
 import { defineRoute } from "../http/route.ts";
-import { getEvent, getEvents, precheckEvent } from "./event-read.ts";
+import { findNamedEvent, getEvent, getEvents } from "./event-read.ts";
 import { eventParams, eventQuery } from "./event-schema.ts";
 
 export const eventRoutes = [
@@ -20,9 +20,9 @@ export const eventRoutes = [
     operationId: "getEvent",
     surfaces: ["management"],
     params: eventParams,
-    precheck: (call, { params }) => precheckEvent(call, params.event_id),
+    object: findNamedEvent,
     status: 200,
     errors: ["not_found"],
-    handle: (call, { params }) => getEvent(call, params.event_id),
+    handle: getEvent,
   }),
 ];

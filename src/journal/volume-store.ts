@@ -15,6 +15,11 @@ export type FoundVolume = {
   readonly volume: Omit<VolumeRow, "platformId"> | null;
 };
 
+export function findVolume(db: Database, platformId: string): Read<FoundVolume | null> {
+  const { statement, map } = findVolumes(db, [platformId]);
+  return { statement, map: (rows) => map(rows)[0] ?? null };
+}
+
 export function findVolumes(db: Database, platformIds: readonly string[]): Read<FoundVolume[]> {
   // A batch returns rows as objects, so no column name may occur twice.
   const { platformId: _owner, ...volume } = getTableColumns(accountVolumes);

@@ -1,7 +1,6 @@
 // Opens markets, the request's side (MKT-5 to MKT-12): judges the request and writes the rows. provision.ts does the chain's side; a row in
 // PROVISIONING is the only link between them (MKT-8).
 
-import { findOwnAgent } from "../agents/find-store.ts";
 import { refuseFinal } from "../agents/revise.ts";
 import type { MarketView } from "../agents/schema.ts";
 import { noteWalletAsks, noteWallets } from "../agents/store.ts";
@@ -22,7 +21,7 @@ import { recordActivity } from "../journal/activity.ts";
 import type { MarketInput, ProposedMarket } from "./agent-schema.ts";
 import { signMarketChange } from "./document.ts";
 import { findMarketFaults } from "./judge.ts";
-import { buildMarketReads, refuseUnconfirmedWallet, requireOwnAgent } from "./own.ts";
+import { buildMarketReads, refuseUnconfirmedWallet } from "./own.ts";
 import { provisionMarkets } from "./provision.ts";
 import { insertMarket, refusePromoted, updateMarket } from "./store.ts";
 import { buildTrialReads, countTrials } from "./trials.ts";
@@ -38,7 +37,7 @@ import {
 } from "./wallets.ts";
 
 export async function authorizeMarkets(
-  call: ManagementCall,
+  call: ManagementCall<AgentWithPrincipal>,
   did: string,
   input: MarketInput,
 ): Promise<{ did: string; markets: MarketView[] }> {
@@ -50,8 +49,9 @@ export async function authorizeMarkets(
     ...(environment === "sandbox" && { ofProduction: findEscrows(db, did, "production") }),
     ...buildTrialReads(call, input),
   });
-  const { caller, found, markets, production, ofProduction = [] } = facts;
-  const agent = requireMarketable(found, environment, caller, now);
+  const { caller, object, markets, production, ofProduction = [] } = facts;
+  const { agent } = object;
+  refuseUnmarketable(object, caller, now);
   const faults = await findMarketFaults(call, did, input.markets, facts.escrows);
   if (faults.length > 0) throw toValidationError(faults);
   refuseUnknownNetwork(input.markets, deps);
@@ -123,13 +123,16 @@ function toWantedRows(
   return rows.filter((row, i) => rows.findIndex((other) => isSameMarket(other, row)) === i);
 }
 
-type Facts = ReadResults<ReturnType<typeof buildMarketReads>> & { readonly caller: Pick<ManagementCaller, "actor"> };
+type Facts = ReadResults<ReturnType<typeof buildMarketReads>> & {
+  readonly caller: Pick<ManagementCaller, "actor">;
+  readonly object: AgentWithPrincipal;
+};
 
 /** The statements that record the request: the markets, the document and the activity entry. */
 async function recordRequest(
   { db, deps, now, environment }: ManagementCall,
   agent: AgentRow,
-  { found, newest, markets, escrows, caller }: Facts,
+  { object, newest, markets, escrows, caller }: Facts,
   wanted: readonly MarketRow[],
 ): Promise<Statement[]> {
   // The contract has one split per network (MKT-9): a waiting market takes the last requested wallet; an open one follows when the contract has it.
@@ -142,7 +145,7 @@ async function recordRequest(
   // A market that leaves ACTIVE for another wallet also leaves the document (MKT-12).
   const left = wanted.some((row) => markets.some((was) => isSameMarket(was, row) && was.status === "ACTIVE"));
   const asked = markets.map((row) => wanted.find((other) => isSameMarket(other, row)) ?? row);
-  const unpromised = found && left && environment === agent.environment;
+  const unpromised = left && environment === agent.environment;
   const certificate = newest && parseCertificate(newest.content);
   return [
     ...[...wanted, ...moved].flatMap((row) => {
@@ -150,7 +153,7 @@ async function recordRequest(
       return before ? updateMarket(db, before, row) : insertMarket(db, row);
     }),
     ...(unpromised
-      ? await signMarketChange(deps, { ...found, certificate, markets: asked, escrows }, now)
+      ? await signMarketChange(deps, { ...object, certificate, markets: asked, escrows }, now)
       : [refusePromoted(db, agent)]),
     recordActivity(db, { platformId: agent.platformId, environment }, now, {
       action: "agent.markets_changed",
@@ -217,27 +220,17 @@ function mergeProvisionedRows(
 
 /** Judges the agent, and adds the faults that depend on it, for a body that the schema refused. */
 export function precheckMarkets(call: ManagementCall, did: string, proposed: readonly ProposedMarket[]): Precheck {
-  const reads = {
-    found: findOwnAgent(call.db, call.tenant, did),
-    escrows: findEscrows(call.db, did, call.environment),
-  };
-  return precheck<typeof reads, ManagementCaller>(reads, ({ found, escrows, caller }) => {
-    requireMarketable(found, call.environment, caller, call.now);
+  const reads = { escrows: findEscrows(call.db, did, call.environment) };
+  return precheck<typeof reads, ManagementCaller, AgentWithPrincipal>(reads, ({ object, escrows, caller }) => {
+    refuseUnmarketable(object, caller, call.now);
     return findMarketFaults(call, did, proposed, escrows);
   });
 }
 
-function requireMarketable(
-  found: AgentWithPrincipal | null,
-  environment: Environment,
-  caller: ManagementCaller,
-  now: number,
-): AgentRow {
-  const agent = requireOwnAgent(found, environment);
+function refuseUnmarketable(found: AgentWithPrincipal, caller: ManagementCaller, now: number): void {
   refuseUnconfirmedWallet(caller);
-  if (!sells(agent.economicRole)) throw new ServiceError("role_not_permitted");
-  if (found) refuseFinal(found, now);
-  return agent;
+  if (!sells(found.agent.economicRole)) throw new ServiceError("role_not_permitted");
+  refuseFinal(found, now);
 }
 
 function refuseUnknownNetwork(markets: MarketInput["markets"], deps: Deps): void {

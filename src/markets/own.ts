@@ -1,7 +1,5 @@
 // Lists and removes a provider's own markets (MKT-11, MKT-13).
 
-import { findOwnAgent } from "../agents/find-store.ts";
-import { precheckOwnAgent } from "../agents/read.ts";
 import { refuseFinal } from "../agents/revise.ts";
 import type { MarketView } from "../agents/schema.ts";
 import { toMarketView } from "../agents/views.ts";
@@ -12,8 +10,6 @@ import { recheckOperation } from "../chain/store.ts";
 import { requireConfirmed } from "../core/confirmed.ts";
 import { ServiceError } from "../core/errors.ts";
 import { hashListing, type Page, toPage } from "../core/page.ts";
-import type { Environment } from "../core/vocabulary.ts";
-import type { AgentRow } from "../db/tables/agents.ts";
 import { listMarketCodes, parseCertificate } from "../identity/aid.ts";
 import { type AgentWithPrincipal, findEscrows, findMarkets, findNewestVersion } from "../identity/store.ts";
 import { recordActivity } from "../journal/activity.ts";
@@ -22,19 +18,11 @@ import { signMarketChange } from "./document.ts";
 import { deleteMarket, listMarketRows, refusePromoted } from "./store.ts";
 import { diffWallets } from "./wallets.ts";
 
-export const buildMarketReads = ({ db, tenant, environment }: ManagementCall, did: string) => ({
-  found: findOwnAgent(db, tenant, did),
+export const buildMarketReads = ({ db, environment }: ManagementCall, did: string) => ({
   markets: findMarkets(db, did, environment),
   escrows: findEscrows(db, did, environment),
   newest: findNewestVersion(db, did),
 });
-
-/** A live key also reaches the platform's sandbox agents here (MKT-11). */
-export function requireOwnAgent(found: AgentWithPrincipal | null, environment: Environment): AgentRow {
-  const visible = found && (found.agent.environment === environment || environment === "production");
-  if (!visible) throw new ServiceError("not_found");
-  return found.agent;
-}
 
 /** In production the wallet receives real money (CRED-30). */
 export function refuseUnconfirmedWallet(caller: ManagementCaller): void {
@@ -42,29 +30,19 @@ export function refuseUnconfirmedWallet(caller: ManagementCaller): void {
 }
 
 /** Refuses the call before the faults of the removal are reported. */
-export function precheckRemoval(call: ManagementCall, did: string): Precheck {
-  const reads = { found: findOwnAgent(call.db, call.tenant, did) };
-  return precheck<typeof reads, ManagementCaller>(reads, ({ found, caller }) => {
-    requireOwnAgent(found, call.environment);
+export const precheckRemoval = (): Precheck =>
+  precheck<Record<never, never>, ManagementCaller>({}, ({ caller }) => {
     refuseUnconfirmedWallet(caller);
     return [];
   });
-}
 
 export async function listMarkets(call: ManagementCall, did: string, query: MarketsQuery): Promise<Page<MarketView>> {
-  const { db, tenant, environment } = call;
-  const page = await readPage(
-    call,
-    query,
-    hashListing("agent markets", [environment, did], {}),
-    precheckOwnAgent(call, did),
-  );
+  const { db, environment } = call;
+  const page = await readPage(call, query, hashListing("agent markets", [environment, did], {}));
   const [market = "", network = ""] = page.after?.id.split(" ") ?? [];
-  const { found, rows } = await call.read({
-    found: findOwnAgent(db, tenant, did),
+  const { rows } = await call.read({
     rows: listMarketRows(db, did, environment, { limit: page.limit, after: [market, network] }),
   });
-  requireOwnAgent(found, environment);
   return toPage(
     rows,
     page,
@@ -74,13 +52,18 @@ export async function listMarkets(call: ManagementCall, did: string, query: Mark
 }
 
 /** Removes a market. The vault and its balance stay: they belong to the provider, not to the market (MKT-13). */
-export async function removeMarket(call: ManagementCall, did: string, market: string, network: string): Promise<null> {
+export async function removeMarket(
+  call: ManagementCall<AgentWithPrincipal>,
+  did: string,
+  market: string,
+  network: string,
+): Promise<null> {
   const { db, now, deps, environment } = call;
-  const { found, newest, markets, escrows, caller } = await call.read(buildMarketReads(call, did));
-  const agent = requireOwnAgent(found, environment);
+  const { object: found, newest, markets, escrows, caller } = await call.read(buildMarketReads(call, did));
+  const { agent } = found;
   const name = findNetwork(deps.config.networks, network)?.network;
   const row = markets.find((candidate) => candidate.market === market && candidate.network === name);
-  if (!row || !found) throw new ServiceError("not_found");
+  if (!row) throw new ServiceError("not_found");
   refuseUnconfirmedWallet(caller);
   refuseFinal(found, now);
   const left = markets.filter((candidate) => candidate !== row);

@@ -1,6 +1,6 @@
 // Routes of the public list of markets and of a provider's own markets (MKT-2, MKT-5, MKT-13).
 import * as z from "zod";
-import { precheckOwnAgent } from "../agents/read.ts";
+import { findNamedOwnAgent } from "../agents/read.ts";
 import { defineRoute } from "../http/route.ts";
 import { networkInput } from "../http/schemas.ts";
 import { agentParams } from "../identity/schema.ts";
@@ -41,6 +41,7 @@ export const marketRoutes = [
     ],
     lock: ({ did }) => did,
     surfaces: ["management"],
+    object: findNamedOwnAgent,
     handle: (call, { params, body }) => authorizeMarkets(call, params.did, body),
     precheck: (call, { params, body }) => precheckMarkets(call, params.did, toProposedMarkets(body)),
   }),
@@ -53,8 +54,8 @@ export const marketRoutes = [
     status: 200,
     errors: ["not_found"],
     surfaces: ["management"],
+    object: findNamedOwnAgent,
     handle: (call, { params, query }) => listMarkets(call, params.did, query),
-    precheck: (call, { params }) => precheckOwnAgent(call, params.did),
   }),
   defineRoute({
     method: "delete",
@@ -66,7 +67,8 @@ export const marketRoutes = [
     errors: ["not_found", "forbidden", "agent_status_not_mutable"],
     lock: ({ did }) => did,
     surfaces: ["management"],
+    object: findNamedOwnAgent,
     handle: (call, { params, query }) => removeMarket(call, params.did, params.market, query.network),
-    precheck: (call, { params }) => precheckRemoval(call, params.did),
+    precheck: precheckRemoval,
   }),
 ];

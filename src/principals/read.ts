@@ -1,20 +1,17 @@
 // Reads a platform's own principals (PRN-5).
-import { type ManagementCall, type Precheck, precheckExists, readPage } from "../call.ts";
-import { ServiceError } from "../core/errors.ts";
+import { type ManagementCall, readPage } from "../call.ts";
 import { hashListing, type Page, toPage } from "../core/page.ts";
+import type { PrincipalRow } from "../db/tables/principals.ts";
 import { isPrincipalListByEnd, listPrincipals } from "./list-store.ts";
 import type { PrincipalQuery, PrincipalView } from "./schema.ts";
 import { findPrincipal } from "./store.ts";
 import { toPrincipalView } from "./views.ts";
 
-export async function getPrincipal(call: ManagementCall, principalId: string): Promise<PrincipalView> {
-  const { principal } = await call.read({ principal: findPrincipal(call.db, call.tenant, principalId) });
-  if (!principal) throw new ServiceError("not_found");
-  return toPrincipalView(principal, call.now);
-}
+export const findNamedPrincipal = ({ db, tenant }: ManagementCall, { principal_id }: { principal_id: string }) =>
+  findPrincipal(db, tenant, principal_id);
 
-export const precheckOwnPrincipal = (call: ManagementCall, principalId: string): Precheck =>
-  precheckExists(findPrincipal(call.db, call.tenant, principalId));
+export const getPrincipal = async (call: ManagementCall<PrincipalRow>): Promise<PrincipalView> =>
+  toPrincipalView((await call.read({})).object, call.now);
 
 export async function getPrincipals(call: ManagementCall, query: PrincipalQuery): Promise<Page<PrincipalView>> {
   const { customer_id: customerId, external_ref: externalRef, status } = query;

@@ -1,6 +1,6 @@
 // Routes of principals (PRN-1, PRN-5).
 import { defineRoute } from "../http/route.ts";
-import { getPrincipal, getPrincipals, precheckOwnPrincipal } from "./read.ts";
+import { findNamedPrincipal, getPrincipal, getPrincipals } from "./read.ts";
 import { precheckPrincipal, registerPrincipal } from "./register.ts";
 import { principalInput, principalParams, principalQuery, toProposedPrincipal } from "./schema.ts";
 
@@ -35,7 +35,7 @@ export const principalRoutes = [
     status: 200,
     errors: ["not_found"],
     surfaces: ["management"],
-    handle: (call, { params }) => getPrincipal(call, params.principal_id),
-    precheck: (call, { params }) => precheckOwnPrincipal(call, params.principal_id),
+    object: findNamedPrincipal,
+    handle: getPrincipal,
   }),
 ];

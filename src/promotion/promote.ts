@@ -1,6 +1,5 @@
 // Promotes an agent from the sandbox to production, and out of FUNDING (AGT-34). The DID, the key and the identity stay; test money that was earned
 // and spent does not count.
-import { findOwnAgent } from "../agents/find-store.ts";
 import { NOTHING_EARNED } from "../agents/register.ts";
 import type { MovedAgentView } from "../agents/responses.ts";
 import { refuseHolder, reviseAgent, toAidSource } from "../agents/revise.ts";
@@ -27,10 +26,9 @@ import { fundAgent, isFunded } from "../follower/turn.ts";
 import type { AidSource } from "../identity/aid.ts";
 import { certify } from "../identity/certificate.ts";
 import { findListPlace } from "../identity/certificate-store.ts";
-import { findEscrows, findMarketsEverywhere, findNewestVersion, findPublicAgent } from "../identity/store.ts";
+import { type AgentWithPrincipal, findEscrows, findMarketsEverywhere, findNewestVersion } from "../identity/store.ts";
 import type { OpenAt } from "../intents/list-store.ts";
 import { recordDeparture } from "../journal/feed.ts";
-import { requireOwnAgent } from "../markets/own.ts";
 import { dropMarkets } from "../markets/store.ts";
 import { toEffectiveAgentStatus, toEffectivePrincipalStatus } from "../principals/effective-status.ts";
 import { findPrincipal } from "../principals/store.ts";
@@ -41,7 +39,6 @@ import { findDelegator, findHolder, findNextPrincipal, isPromotionStillAllowed }
 import { syncVaults } from "./vaults.ts";
 
 const buildPromotionReads = ({ db, tenant, now, deps }: ManagementCall, did: string, named: string | undefined) => ({
-  found: findOwnAgent(db, tenant, did),
   newest: findNewestVersion(db, did),
   allMarkets: findMarketsEverywhere(db, did),
   escrows: findEscrows(db, did, "production"),
@@ -63,14 +60,13 @@ const splitMarkets = <R extends Pick<Read, "allMarkets">>({ allMarkets, ...facts
 });
 
 export async function promoteAgent(
-  call: ManagementCall,
+  call: ManagementCall<AgentWithPrincipal>,
   did: string,
   { principal_id }: PromotionInput,
 ): Promise<MovedAgentView> {
-  const { caller, ...found } = await call.read(buildPromotionReads(call, did, principal_id));
+  const { caller, object, ...found } = await call.read(buildPromotionReads(call, did, principal_id));
   const facts = splitMarkets(found);
-  requireOwnAgent(facts.found, call.environment);
-  const before = toAidSource(facts);
+  const before = toAidSource(object, facts);
   refuseSandboxCall(call);
   requireProduction("act", caller);
   const { actor } = caller;
@@ -183,7 +179,7 @@ function dropWaitingMarkets({ db }: ManagementCall, { sandboxMarkets }: Facts): 
 
 /** A further call makes an agent that was promoted unfunded ACTIVE once its vaults reach their thresholds. */
 async function fund(
-  call: ManagementCall,
+  call: ManagementCall<AgentWithPrincipal>,
   before: AidSource,
   named: string | undefined,
   actor: PromotingActor,
@@ -194,8 +190,7 @@ async function fund(
   refuseWithoutMarket(before);
   const { escrows, seen } = await syncVaults(deps, did, [...before.escrows], before.markets);
   // The look may have booked deposits that moved the agent out of FUNDING.
-  const { found } = await call.read({ found: findPublicAgent(db, did) });
-  const agent = found?.agent ?? before.agent;
+  const { agent } = (await call.read({})).object;
   const source = { ...before, agent, escrows };
   const funded = isFunded(escrows, before.markets);
   if (!funded && !seen) throw new ServiceError("chain_unavailable");
@@ -210,14 +205,14 @@ async function fund(
   return view;
 }
 
-export const precheckAgentPromotion = (call: ManagementCall, did: string, input: Partial<PromotionInput>): Precheck => {
-  const { db, tenant, environment } = call;
-  const named = input.principal_id;
+export const precheckAgentPromotion = (
+  { db, tenant }: ManagementCall,
+  { principal_id: named }: Partial<PromotionInput>,
+): Precheck => {
   const principal = named === undefined ? null : findPrincipal(db, { ...tenant, environment: "production" }, named);
-  return precheck({ found: findOwnAgent(db, tenant, did), ...dropAbsentReads({ principal }) }, (known) => {
-    requireOwnAgent(known.found, environment);
-    return named !== undefined && !known.principal ? [toFieldError("principal_id", "not_found")] : [];
-  });
+  return precheck(dropAbsentReads({ principal }), (known) =>
+    named !== undefined && !known.principal ? [toFieldError("principal_id", "not_found")] : [],
+  );
 };
 
 // ---- Refusals, in their order ----------------------------------------------------------------------------------------------

@@ -1,4 +1,5 @@
 // The route of an agent's promotion (AGT-34).
+import { findNamedOwnAgent } from "../agents/read.ts";
 import { defineRoute } from "../http/route.ts";
 import { pickValidFields } from "../http/schemas.ts";
 import { agentParams } from "../identity/schema.ts";
@@ -28,8 +29,8 @@ export const promotionRoutes = [
     unpromoted: true,
     lock: ({ did }) => did,
     surfaces: ["management"],
+    object: findNamedOwnAgent,
     handle: (call, { params, body }) => promoteAgent(call, params.did, body),
-    precheck: (call, { params, body }) =>
-      precheckAgentPromotion(call, params.did, pickValidFields(promotionInput, body)),
+    precheck: (call, { body }) => precheckAgentPromotion(call, pickValidFields(promotionInput, body)),
   }),
 ];

@@ -1,7 +1,7 @@
 // The lists of an agent's tasks, transactions and events (AGT-36, AGT-37).
-import { type ManagementCall, type Precheck, precheckExists, readPage } from "../call.ts";
+import { type ManagementCall, readPage } from "../call.ts";
 import { ServiceError } from "../core/errors.ts";
-import { hashListing, type Listing, type Page, toPage } from "../core/page.ts";
+import { hashListing, type Page, toPage } from "../core/page.ts";
 import { SIDES } from "../core/vocabulary.ts";
 import { listTransactions } from "../facilitation/list-store.ts";
 import type { TransactionView } from "../facilitation/responses.ts";
@@ -17,24 +17,16 @@ import { toTransactionPosition } from "./account.ts";
 import type { ReportQuery, TaskQuery } from "./schema.ts";
 import { findReported } from "./store.ts";
 
-/** Refuses an agent of another platform or environment before the faults of the query. */
-export const precheckReported = (call: ManagementCall, did: string): Precheck =>
-  precheckExists(findReported(call.db, call.tenant, did));
-
-const requestReportPage = (call: ManagementCall, did: string, query: ReportQuery, listing: Listing) =>
-  readPage(call, query, listing, precheckReported(call, did));
+export const findNamedReported = ({ db, tenant }: ManagementCall, { did }: { did: string }) =>
+  findReported(db, tenant, did);
 
 export async function getAgentTasks(call: ManagementCall, did: string, query: TaskQuery): Promise<Page<TaskView>> {
-  const { db, tenant, deps, environment } = call;
+  const { db, deps, environment } = call;
   const { status, outcome, since } = query;
   const filter = { status, outcome, since };
-  const page = await requestReportPage(call, did, query, hashListing("agent tasks", [environment, did], filter));
+  const page = await readPage(call, query, hashListing("agent tasks", [environment, did], filter));
   const clocks = readClocks(call);
-  const { agent, ...found } = await call.read({
-    agent: findReported(db, tenant, did),
-    ...buildTaskReads(db, SIDES, { did, environment }, filter, clocks, page),
-  });
-  if (!agent) throw new ServiceError("not_found");
+  const found = await call.read(buildTaskReads(db, SIDES, { did, environment }, filter, clocks, page));
   return toTaskPage(deps.config, mergeTasks(found), page, clocks);
 }
 
@@ -43,13 +35,9 @@ export async function getAgentTransactions(
   did: string,
   query: ReportQuery,
 ): Promise<Page<TransactionView>> {
-  const { db, tenant, deps, environment } = call;
-  const page = await requestReportPage(call, did, query, hashListing("agent transactions", [environment, did], {}));
-  const { agent, transactions } = await call.read({
-    agent: findReported(db, tenant, did),
-    transactions: listTransactions(db, { did, environment }, page),
-  });
-  if (!agent) throw new ServiceError("not_found");
+  const { db, deps, environment } = call;
+  const page = await readPage(call, query, hashListing("agent transactions", [environment, did], {}));
+  const { transactions } = await call.read({ transactions: listTransactions(db, { did, environment }, page) });
   return toPage(transactions, page, toTransactionPosition, (transaction) =>
     toTransactionView(deps.config, transaction),
   );
@@ -57,16 +45,14 @@ export async function getAgentTransactions(
 
 export async function getAgentEvents(call: ManagementCall, did: string, query: ReportQuery): Promise<Page<EventView>> {
   const { db, tenant, deps, environment } = call;
-  const page = await requestReportPage(call, did, query, hashListing("agent events", [environment, did], {}));
+  const page = await readPage(call, query, hashListing("agent events", [environment, did], {}));
   // Retention counts in real time, whatever the sandbox clock says.
   const first = computeOldestListed(deps.clock.now());
   const after = page.after?.id ?? null;
-  const { agent, events, at } = await call.read({
-    agent: findReported(db, tenant, did),
+  const { events, at } = await call.read({
     events: listEvents(db, tenant, { subject: did }, { limit: page.limit, after, first }),
     ...(after !== null && { at: findEventNumber(db, tenant, after, first) }),
   });
-  if (!agent) throw new ServiceError("not_found");
   if (after !== null && at === null) throw new ServiceError("cursor_expired");
   return toPage(events.rows, page, ({ id }) => ({ at: 0, id }), toEventView);
 }

@@ -1,5 +1,5 @@
 // Routes of the reports of an agent (AGT-35 to AGT-37) and of an account (FAC-19), for its platform.
-import { precheckAgent } from "../agents/read.ts";
+import { findNamedAgent } from "../agents/read.ts";
 import { type DisputeView, disputeQuery, disputeView } from "../disputes/schema.ts";
 import type { TransactionView } from "../facilitation/responses.ts";
 import { answerCsv, type CsvColumn, prefersCsv } from "../http/csv.ts";
@@ -9,7 +9,7 @@ import { agentParams } from "../identity/schema.ts";
 import type { TaskView } from "../tasks/responses.ts";
 import { exportTransactions, getTransactions } from "./account.ts";
 import { exportDisputes, getDisputes } from "./disputes.ts";
-import { getAgentEvents, getAgentTasks, getAgentTransactions, precheckReported } from "./lists.ts";
+import { findNamedReported, getAgentEvents, getAgentTasks, getAgentTransactions } from "./lists.ts";
 import { getOverview } from "./overview.ts";
 import { accountTaskQuery, reportQuery, taskQuery, transactionQuery } from "./schema.ts";
 import { exportTasks, getTasks } from "./tasks.ts";
@@ -119,8 +119,8 @@ export const reportRoutes = [
     status: 200,
     errors: ["not_found"],
     surfaces: ["management"],
+    object: findNamedAgent,
     handle: (call, { params }) => getOverview(call, params.did),
-    precheck: (call, { params }) => precheckAgent(call, params.did),
   }),
   defineRoute({
     method: "get",
@@ -131,8 +131,8 @@ export const reportRoutes = [
     status: 200,
     errors: ["not_found"],
     surfaces: ["management"],
+    object: findNamedReported,
     handle: (call, { params, query }) => getAgentTasks(call, params.did, query),
-    precheck: (call, { params }) => precheckReported(call, params.did),
   }),
   defineRoute({
     method: "get",
@@ -143,8 +143,8 @@ export const reportRoutes = [
     status: 200,
     errors: ["not_found"],
     surfaces: ["management"],
+    object: findNamedReported,
     handle: (call, { params, query }) => getAgentTransactions(call, params.did, query),
-    precheck: (call, { params }) => precheckReported(call, params.did),
   }),
   defineRoute({
     method: "get",
@@ -155,7 +155,7 @@ export const reportRoutes = [
     status: 200,
     errors: ["not_found", "cursor_expired"],
     surfaces: ["management"],
+    object: findNamedReported,
     handle: (call, { params, query }) => getAgentEvents(call, params.did, query),
-    precheck: (call, { params }) => precheckReported(call, params.did),
   }),
 ];

@@ -1,12 +1,10 @@
 // A provider's escrow as its platform sees it: what counts, the thresholds, and the newest movements of each vault (MKT-26). It takes one trip, whose
 // rows do not grow with the history.
-import { findAgent } from "../agents/find-store.ts";
 import { toEscrowView } from "../agents/views.ts";
 import type { ManagementCall } from "../call.ts";
 import { formatTokenUnits, requireNetwork } from "../chain/networks.ts";
 import type { Config, Deps } from "../context.ts";
 import { toIso } from "../core/clock.ts";
-import { ServiceError } from "../core/errors.ts";
 import { VAULT_MOVEMENTS } from "../core/limits.ts";
 import type { Environment } from "../core/vocabulary.ts";
 import type { ReadResults } from "../db/batch.ts";
@@ -29,14 +27,10 @@ export type Vaults = ReadResults<ReturnType<typeof buildVaultReads>>;
 const presentEditionsOf = ({ networks }: Config): Record<string, string> =>
   Object.fromEntries(networks.map((one) => [one.network, one.settlement_contract.toLowerCase()]));
 
-export async function getEscrow(call: ManagementCall, did: string): Promise<EscrowReport> {
-  const { db, tenant, deps } = call;
-  const { found, ...vaults } = await call.read({
-    found: findAgent(db, tenant, did),
-    ...buildVaultReads(deps, did, call.environment),
-  });
-  if (!found) throw new ServiceError("not_found");
-  return toEscrowReport(deps.config, found, vaults);
+export async function getEscrow(call: ManagementCall<AgentWithPrincipal>, did: string): Promise<EscrowReport> {
+  const { deps, environment } = call;
+  const { object, ...vaults } = await call.read(buildVaultReads(deps, did, environment));
+  return toEscrowReport(deps.config, object, vaults);
 }
 
 /** A consumer has no escrow, so its state is null. */

@@ -1,6 +1,5 @@
 // Releases what a provider's vault holds above threshold and reserve, for its platform (MKT-29). The contract releases all of it or nothing, so the
 // amount only says what the caller expects, and another amount is refused.
-import { findAgent } from "../agents/find-store.ts";
 import type { ManagementCall } from "../call.ts";
 import { findNetwork, formatTokenUnits, type Network, toCaip2 } from "../chain/networks.ts";
 import { findOperation, operationUnchanged, requestOperation } from "../chain/store.ts";
@@ -14,6 +13,7 @@ import { sells } from "../core/roles.ts";
 import { readBatch } from "../db/batch.ts";
 import type { OperationRow } from "../db/tables/chain.ts";
 import { pickVaultThreshold } from "../escrow/threshold.ts";
+import type { AgentWithPrincipal } from "../identity/store.ts";
 import { recordActivity } from "../journal/activity.ts";
 import { buildExitReads, driveVault, type ExitFacts, isLeaving, pickEscrowEdition, releaseKey } from "./exit.ts";
 import type { ReleaseView } from "./responses.ts";
@@ -26,15 +26,15 @@ const RELEASE_BOUND = {
   message: `A vault can be released at most ${RELEASES_A_DAY} times in 24 hours.`,
 };
 
-export async function releaseEscrow(call: ManagementCall, did: string, input: ReleaseInput): Promise<ReleaseView> {
-  const { db, tenant, deps, environment } = call;
+export async function releaseEscrow(
+  call: ManagementCall<AgentWithPrincipal>,
+  did: string,
+  input: ReleaseInput,
+): Promise<ReleaseView> {
+  const { db, deps, environment } = call;
   const network = findNetwork(deps.config.networks, input.network);
   const vault = { did, network: network?.network ?? "" };
-  const { found, caller, ...facts } = await call.read({
-    found: findAgent(db, tenant, did),
-    ...buildExitReads(deps, vault),
-  });
-  if (!found) throw new ServiceError("not_found");
+  const { object: found, caller, ...facts } = await call.read(buildExitReads(deps, vault));
   if (!sells(found.agent.economicRole)) throw new ServiceError("role_not_permitted");
   if (!network)
     throw toValidationError([toFieldError("network", "invalid_value", "No such network; see GET /v1/markets.")]);

@@ -1,5 +1,5 @@
 // Routes of a provider's escrow, for its platform (MKT-26, MKT-27, MKT-29), and of the reconciliation, for operators (MKT-28).
-import { precheckAgent } from "../agents/read.ts";
+import { findNamedAgent } from "../agents/read.ts";
 import { defineRoute } from "../http/route.ts";
 import { agentParams } from "../identity/schema.ts";
 import { differenceQuery } from "./difference-schema.ts";
@@ -18,8 +18,8 @@ export const vaultRoutes = [
     status: 200,
     errors: ["not_found"],
     surfaces: ["management"],
+    object: findNamedAgent,
     handle: (call, { params }) => getEscrow(call, params.did),
-    precheck: (call, { params }) => precheckAgent(call, params.did),
   }),
   defineRoute({
     method: "post",
@@ -29,8 +29,8 @@ export const vaultRoutes = [
     status: 200,
     errors: ["not_found", "role_not_permitted", "chain_unavailable"],
     surfaces: ["management"],
+    object: findNamedAgent,
     handle: (call, { params }) => syncEscrow(call, params.did),
-    precheck: (call, { params }) => precheckAgent(call, params.did),
   }),
   defineRoute({
     method: "post",
@@ -43,8 +43,8 @@ export const vaultRoutes = [
     idempotency: "plain",
     lock: ({ did }) => did,
     surfaces: ["management"],
+    object: findNamedAgent,
     handle: (call, { params, body }) => releaseEscrow(call, params.did, body),
-    precheck: (call, { params }) => precheckAgent(call, params.did),
   }),
   defineRoute({
     method: "get",

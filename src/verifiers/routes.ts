@@ -1,7 +1,7 @@
 // Routes of Verifiers, for operators (PRN-22).
 import { defineRoute } from "../http/route.ts";
 import { findKeySetFaults, verifierInput, verifierParams, verifierPatch, verifierQuery } from "./schema.ts";
-import { getVerifier, getVerifiers, patchVerifier, precheckVerifier, registerVerifier } from "./verifiers.ts";
+import { findNamedVerifier, getVerifier, getVerifiers, patchVerifier, registerVerifier } from "./verifiers.ts";
 
 export const verifierRoutes = [
   defineRoute({
@@ -35,8 +35,8 @@ export const verifierRoutes = [
     params: verifierParams,
     status: 200,
     errors: ["not_found"],
-    handle: (call, { params }) => getVerifier(call, params.verifier_id),
-    precheck: (call, { params }) => precheckVerifier(call, params.verifier_id),
+    object: findNamedVerifier,
+    handle: getVerifier,
   }),
   defineRoute({
     method: "patch",
@@ -49,7 +49,7 @@ export const verifierRoutes = [
     status: 200,
     errors: ["not_found", "no_changes_requested"],
     fieldErrors: ["invalid_field"],
-    handle: (call, { params, body }) => patchVerifier(call, params.verifier_id, body),
-    precheck: (call, { params }) => precheckVerifier(call, params.verifier_id),
+    object: findNamedVerifier,
+    handle: (call, { body }) => patchVerifier(call, body),
   }),
 ];

@@ -1,5 +1,5 @@
 // Operators register, read and change Verifiers (PRN-22). The attestations of a Verifier stay, whatever happens to it.
-import { type OperatorCall, type Precheck, precheckExists, readPage } from "../call.ts";
+import { type OperatorCall, readPage } from "../call.ts";
 import { toIso } from "../core/clock.ts";
 import { ServiceError } from "../core/errors.ts";
 import { createId } from "../core/ids.ts";
@@ -32,20 +32,16 @@ export async function getVerifiers(call: OperatorCall, query: VerifierQuery): Pr
   return toPage(rows, page, ({ createdAt, verifierId }) => ({ at: createdAt, id: verifierId }), toView);
 }
 
-export async function getVerifier(call: OperatorCall, verifierId: string): Promise<VerifierView> {
-  const { verifier } = await call.read({ verifier: findVerifier(call.db, verifierId) });
-  return toView(requireVerifier(verifier));
-}
+export const findNamedVerifier = ({ db }: OperatorCall, { verifier_id }: { verifier_id: string }) =>
+  findVerifier(db, verifier_id);
 
-export async function patchVerifier(
-  call: OperatorCall,
-  verifierId: string,
-  patch: VerifierPatch,
-): Promise<VerifierView> {
+export const getVerifier = async (call: OperatorCall<VerifierRow>): Promise<VerifierView> =>
+  toView((await call.read({})).object);
+
+export async function patchVerifier(call: OperatorCall<VerifierRow>, patch: VerifierPatch): Promise<VerifierView> {
   const { db, deps, actor } = call;
   const now = deps.clock.now();
-  const found = await call.read({ verifier: findVerifier(db, verifierId) });
-  const before = requireVerifier(found.verifier);
+  const { object: before } = await call.read({});
   const { name = before.name, jwks = before.jwks, status = before.status } = patch;
   const after: VerifierRow = { ...before, name, jwks, status, updatedAt: Math.max(now, before.updatedAt + 1) };
   const changed = MEMBERS.filter((member) => JSON.stringify(before[member]) !== JSON.stringify(after[member]));
@@ -61,14 +57,6 @@ export async function patchVerifier(
 }
 
 const MEMBERS = ["name", "jwks", "status"] as const;
-
-export const precheckVerifier = ({ db }: OperatorCall, verifierId: string): Precheck =>
-  precheckExists(findVerifier(db, verifierId));
-
-function requireVerifier(verifier: VerifierRow | null): VerifierRow {
-  if (!verifier) throw new ServiceError("not_found");
-  return verifier;
-}
 
 const toVerifierSubject = ({ verifierId }: VerifierRow) => ({ type: "verifier", id: verifierId });
 

@@ -6,11 +6,11 @@ import { DAY_MS, DELIVERY_RETENTION_DAYS, MINUTE_MS, SECOND_MS } from "../core/l
 import { hashListing, type Page, toPage } from "../core/page.ts";
 import type { Statement } from "../db/batch.ts";
 import type { FoundRows } from "../db/pages.ts";
-import type { QueuedRow } from "../db/tables/webhooks.ts";
+import type { EndpointRow, QueuedRow } from "../db/tables/webhooks.ts";
 import { findTried, type ListedDelivery, listTried, markPending, type TriedDelivery } from "./log-store.ts";
 import { wakeEndpoint } from "./nudge.ts";
 import { bringForward, findQueuePlace, findUntried, listUntried, requeueEnded } from "./queue-store.ts";
-import { precheckWebhook, readOwnEndpoint, readRealTime, requireEnabled, requireEndpoint } from "./read.ts";
+import { readRealTime, requireEnabled } from "./read.ts";
 import type { DeliveryView } from "./responses.ts";
 import type { DeliveryQuery } from "./schema.ts";
 import { toDeliveryView } from "./views.ts";
@@ -19,7 +19,7 @@ import { toDeliveryView } from "./views.ts";
 export const computeOldestShown = (now: number): number => now - DELIVERY_RETENTION_DAYS * DAY_MS;
 
 export async function getDeliveries(
-  call: ManagementCall,
+  call: ManagementCall<EndpointRow>,
   webhookId: string,
   query: DeliveryQuery,
 ): Promise<Page<DeliveryView>> {
@@ -27,16 +27,18 @@ export async function getDeliveries(
   const { status, event_type: eventType, event_id: eventId } = query;
   const filter = { status, eventType, eventId };
   const listing = hashListing("deliveries", [environment, webhookId], filter);
-  const asked = await readPage(call, query, listing, precheckWebhook(call, webhookId));
+  const asked = await readPage(call, query, listing);
   const page = { limit: asked.limit, after: asked.after?.id ?? null };
   const now = readRealTime(call);
-  const { endpoint, tried, untried } = await call.read({
-    ...readOwnEndpoint(call, webhookId),
+  const {
+    object: own,
+    tried,
+    untried,
+  } = await call.read({
     tried: listTried(db, webhookId, filter, page),
     // The clocks of two isolates differ a little.
     untried: listUntried(db, webhookId, filter, { ...page, by: now + MINUTE_MS }),
   });
-  const own = requireEndpoint(endpoint);
   if (page.after !== null && (decodeIdInstant("dlv", page.after) ?? 0) < computeOldestShown(now))
     throw new ServiceError("cursor_expired");
   const { rows, end } = mergeListed(
@@ -79,10 +81,9 @@ function mergeListed(
 
 type Delivery = { readonly tried: TriedDelivery | null; readonly untried: QueuedRow | null };
 
-const readOwnDelivery = (call: ManagementCall, webhookId: string, deliveryId: string) => ({
-  ...readOwnEndpoint(call, webhookId),
-  tried: findTried(call.db, webhookId, deliveryId),
-  untried: findUntried(call.db, webhookId, deliveryId),
+const buildDeliveryReads = ({ db }: ManagementCall, webhookId: string, deliveryId: string) => ({
+  tried: findTried(db, webhookId, deliveryId),
+  untried: findUntried(db, webhookId, deliveryId),
 });
 
 function requireDelivery({ tried, untried }: Delivery, deliveryId: string, now: number): void {
@@ -90,10 +91,9 @@ function requireDelivery({ tried, untried }: Delivery, deliveryId: string, now: 
   if (!isKept || (tried === null && untried === null)) throw new ServiceError("not_found");
 }
 
-/** Answers 404 for an unknown endpoint or delivery before any fault of the request. */
+/** Answers 404 for an unknown delivery before any fault of the request. */
 export const precheckDelivery = (call: ManagementCall, webhookId: string, deliveryId: string): Precheck =>
-  precheck(readOwnDelivery(call, webhookId, deliveryId), ({ endpoint, ...delivery }) => {
-    requireEndpoint(endpoint);
+  precheck(buildDeliveryReads(call, webhookId, deliveryId), (delivery) => {
     requireDelivery(delivery, deliveryId, readRealTime(call));
     return [];
   });
@@ -101,13 +101,20 @@ export const precheckDelivery = (call: ManagementCall, webhookId: string, delive
 const EVENT_GONE = "The event of this delivery is older than 30 days, and is no longer kept.";
 
 /** Sends the same bytes with the same event id. A delivery that waits becomes due at once; one that is leased or was never tried stays as it is. */
-export async function redeliver(call: ManagementCall, webhookId: string, deliveryId: string): Promise<DeliveryView> {
+export async function redeliver(
+  call: ManagementCall<EndpointRow>,
+  webhookId: string,
+  deliveryId: string,
+): Promise<DeliveryView> {
   const now = readRealTime(call);
-  const { endpoint, place, ...delivery } = await call.read({
-    ...readOwnDelivery(call, webhookId, deliveryId),
+  const {
+    object: own,
+    place,
+    ...delivery
+  } = await call.read({
+    ...buildDeliveryReads(call, webhookId, deliveryId),
     place: findQueuePlace(call.db, webhookId, deliveryId),
   });
-  const own = requireEndpoint(endpoint);
   requireDelivery(delivery, deliveryId, now);
   requireEnabled(own);
   const { tried } = delivery;

@@ -11,31 +11,27 @@ import { toCanonicalJson } from "../protocol/canonical-json.ts";
 import { dedupeEventTypes, findAddressFaults } from "./create.ts";
 import { toDisabledNotice } from "./disable.ts";
 import { wakeEndpoint } from "./nudge.ts";
-import { readOwnEndpoint, readRealTime, requireEndpoint } from "./read.ts";
+import { readRealTime } from "./read.ts";
 import type { WebhookView } from "./responses.ts";
 import type { WebhookPatch } from "./schema.ts";
 import { updateEndpoint } from "./store.ts";
 import { toWebhookView } from "./views.ts";
 
-/** Answers 404 for an unknown endpoint before any fault of the request. The address is judged with the other fields. */
-export const precheckWebhookPatch = (
-  call: ManagementCall,
-  webhookId: string,
-  { url }: Partial<WebhookPatch>,
-): Precheck =>
-  precheck(readOwnEndpoint(call, webhookId), ({ endpoint }) => {
-    requireEndpoint(endpoint);
-    return findAddressFaults(call, url);
-  });
+/** The address is judged with the other fields. */
+export const precheckWebhookPatch = (call: ManagementCall, { url }: Partial<WebhookPatch>): Precheck =>
+  precheck({}, () => findAddressFaults(call, url));
 
-export async function patchWebhook(call: ManagementCall, webhookId: string, patch: WebhookPatch): Promise<WebhookView> {
+export async function patchWebhook(call: ManagementCall<EndpointRow>, patch: WebhookPatch): Promise<WebhookView> {
   const { db, deps } = call;
   const now = readRealTime(call);
-  const { caller, endpoint, account } = await call.read({
-    ...readOwnEndpoint(call, webhookId),
-    ...dropAbsentReads({ account: mayNotify(patch) ? findAddressee(db, call.tenant.platformId) : null }),
-  });
-  const before = requireEndpoint(endpoint);
+  const {
+    caller,
+    object: before,
+    account,
+  } = await call.read(
+    dropAbsentReads({ account: mayNotify(patch) ? findAddressee(db, call.tenant.platformId) : null }),
+  );
+  const { webhookId } = before;
   const faults = findAddressFaults(call, patch.url);
   if (faults.length > 0) throw toValidationError(faults);
   const changed = toChangedColumns(before, patch, now);

@@ -1,5 +1,5 @@
 // Reads a platform's own endpoints (EVT-22).
-import { type ManagementCall, type Precheck, precheckExists, readPage } from "../call.ts";
+import { type ManagementCall, readPage } from "../call.ts";
 import { ServiceError } from "../core/errors.ts";
 import { hashListing, type Page, toPage } from "../core/page.ts";
 import type { EndpointRow } from "../db/tables/webhooks.ts";
@@ -11,10 +11,11 @@ import { toWebhookView } from "./views.ts";
 /** Secrets expire and deliveries are pruned in real time, whatever a sandbox clock says. */
 export const readRealTime = ({ deps }: ManagementCall): number => deps.clock.now();
 
-export async function getWebhook(call: ManagementCall, webhookId: string): Promise<WebhookView> {
-  const { endpoint } = await call.read(readOwnEndpoint(call, webhookId));
-  return toWebhookView(requireEndpoint(endpoint), readRealTime(call));
-}
+export const findNamedWebhook = ({ db, tenant }: ManagementCall, { webhook_id }: { webhook_id: string }) =>
+  findEndpoint(db, tenant, webhook_id);
+
+export const getWebhook = async (call: ManagementCall<EndpointRow>): Promise<WebhookView> =>
+  toWebhookView((await call.read({})).object, readRealTime(call));
 
 export async function getWebhooks(call: ManagementCall, query: WebhookQuery): Promise<Page<WebhookView>> {
   const page = await readPage(call, query, hashListing("webhooks", [call.environment], {}));
@@ -26,19 +27,6 @@ export async function getWebhooks(call: ManagementCall, query: WebhookQuery): Pr
     (row) => ({ at: row.createdAt, id: row.webhookId }),
     (row) => toWebhookView(row, now),
   );
-}
-
-/** Answers 404 for an unknown endpoint before any fault of the request. */
-export const precheckWebhook = (call: ManagementCall, webhookId: string): Precheck =>
-  precheckExists(readOwnEndpoint(call, webhookId).endpoint);
-
-export const readOwnEndpoint = ({ db, tenant }: ManagementCall, webhookId: string) => ({
-  endpoint: findEndpoint(db, tenant, webhookId),
-});
-
-export function requireEndpoint(endpoint: EndpointRow | null): EndpointRow {
-  if (!endpoint) throw new ServiceError("not_found");
-  return endpoint;
 }
 
 /** @throws 409 if the endpoint is disabled */

@@ -8,6 +8,7 @@ import { type FieldError, ServiceError, toFieldError, toValidationError } from "
 import { REPLAYS_A_DAY } from "../core/limits.ts";
 import { findVolumeMark } from "../core/volume.ts";
 import { commit, dropAbsentReads, readBatch } from "../db/batch.ts";
+import type { EndpointRow } from "../db/tables/webhooks.ts";
 import type { EachJob, Recorded } from "../jobs/job.ts";
 import { listNewEvents } from "../jobs/tend-events.ts";
 import { findEventNumber, findEventNumberAt } from "../journal/event-log-store.ts";
@@ -17,7 +18,7 @@ import { findVolumes } from "../journal/volume-store.ts";
 import { countBodyBytes, orderDeliveryIds, selectsType, toNewDelivery } from "./fan-out.ts";
 import { notifyDue } from "./nudge.ts";
 import { queueDeliveries } from "./queue-store.ts";
-import { readOwnEndpoint, readRealTime, requireEnabled, requireEndpoint } from "./read.ts";
+import { readRealTime, requireEnabled } from "./read.ts";
 import {
   beginReplay,
   deleteReplay,
@@ -54,35 +55,30 @@ function isExpired(call: ManagementCall, since: Since): boolean {
   return "id" in since && mayBeOlder(since.id, computeOldestListed(readRealTime(call)), call.now - readRealTime(call));
 }
 
-/** Answers 404 for an unknown endpoint before any fault of the request. `since` is judged with the other fields. */
-export const precheckReplay = (call: ManagementCall, webhookId: string, { since }: Partial<ReplayInput>): Precheck =>
+/** `since` is judged with the other fields. */
+export const precheckReplay = (call: ManagementCall, { since }: Partial<ReplayInput>): Precheck =>
   precheck(
-    {
-      ...readOwnEndpoint(call, webhookId),
-      ...dropAbsentReads({
-        after: since === undefined ? null : findStart(call, since, computeOldestListed(readRealTime(call))),
-      }),
-    },
-    ({ endpoint, after = null }) => {
-      requireEndpoint(endpoint);
+    dropAbsentReads({
+      after: since === undefined ? null : findStart(call, since, computeOldestListed(readRealTime(call))),
+    }),
+    ({ after = null }) => {
       const fault = since === undefined ? null : findSinceFault(call, since, after);
       return fault === null ? [] : [fault];
     },
   );
 
-export async function replayEvents(
-  call: ManagementCall,
-  webhookId: string,
-  { since }: ReplayInput,
-): Promise<ReplayView> {
+export async function replayEvents(call: ManagementCall<EndpointRow>, { since }: ReplayInput): Promise<ReplayView> {
   const { db, deps } = call;
   const now = readRealTime(call);
-  const { endpoint, after, last } = await call.read({
-    ...readOwnEndpoint(call, webhookId),
+  const {
+    object: own,
+    after,
+    last,
+  } = await call.read({
     after: findStart(call, since, computeOldestListed(now)),
     last: findLastNumber(db),
   });
-  const own = requireEndpoint(endpoint);
+  const { webhookId } = own;
   const fault = findSinceFault(call, since, after);
   if (fault !== null) throw toValidationError([fault]);
   if (after === null) throw new ServiceError("cursor_expired");

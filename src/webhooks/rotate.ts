@@ -1,24 +1,24 @@
 // Rotates the secret of an endpoint (EVT-23): for `grace_hours` each delivery is signed with both.
 import type { ManagementCall } from "../call.ts";
 import { HOUR_MS } from "../core/limits.ts";
+import type { EndpointRow } from "../db/tables/webhooks.ts";
 import { recordActivity } from "../journal/activity.ts";
 import { drawWebhookSecret } from "../protocol/webhook-signature.ts";
 import { wakeEndpoint } from "./nudge.ts";
-import { readOwnEndpoint, readRealTime, requireEndpoint } from "./read.ts";
+import { readRealTime } from "./read.ts";
 import type { NewWebhookView, SecretRotation } from "./schema.ts";
 import { newestSealKey, openSecret, sealSecret } from "./secrets.ts";
 import { updateEndpoint } from "./store.ts";
 import { toNewWebhookView } from "./views.ts";
 
 export async function rotateSecret(
-  call: ManagementCall,
-  webhookId: string,
+  call: ManagementCall<EndpointRow>,
   { grace_hours }: SecretRotation,
 ): Promise<NewWebhookView> {
   const { db, deps } = call;
   const now = readRealTime(call);
-  const { caller, endpoint } = await call.read(readOwnEndpoint(call, webhookId));
-  const before = requireEndpoint(endpoint);
+  const { caller, object: before } = await call.read({});
+  const { webhookId } = before;
   const secret = drawWebhookSecret();
   const changed = {
     secret: await sealSecret(deps.env, webhookId, secret),

@@ -5,7 +5,7 @@ import { createWebhook, precheckNewWebhook } from "./create.ts";
 import { deleteWebhook } from "./delete.ts";
 import { getDeliveries, precheckDelivery, redeliver } from "./deliveries.ts";
 import { patchWebhook, precheckWebhookPatch } from "./patch.ts";
-import { getWebhook, getWebhooks, precheckWebhook } from "./read.ts";
+import { findNamedWebhook, getWebhook, getWebhooks } from "./read.ts";
 import { precheckReplay, replayEvents } from "./replay.ts";
 import { rotateSecret } from "./rotate.ts";
 import {
@@ -52,8 +52,8 @@ export const webhookRoutes = [
     params: webhookParams,
     status: 200,
     errors: ["not_found"],
-    handle: (call, { params }) => getWebhook(call, params.webhook_id),
-    precheck: (call, { params }) => precheckWebhook(call, params.webhook_id),
+    object: findNamedWebhook,
+    handle: getWebhook,
   }),
   defineRoute({
     method: "patch",
@@ -66,9 +66,9 @@ export const webhookRoutes = [
     status: 200,
     errors: ["not_found", "no_changes_requested"],
     fieldErrors: ["invalid_field"],
-    handle: (call, { params, body }) => patchWebhook(call, params.webhook_id, body),
-    precheck: (call, { params, body }) =>
-      precheckWebhookPatch(call, params.webhook_id, pickValidFields(webhookPatch, body)),
+    object: findNamedWebhook,
+    handle: (call, { body }) => patchWebhook(call, body),
+    precheck: (call, { body }) => precheckWebhookPatch(call, pickValidFields(webhookPatch, body)),
   }),
   defineRoute({
     method: "delete",
@@ -78,8 +78,8 @@ export const webhookRoutes = [
     params: webhookParams,
     status: 204,
     errors: ["not_found"],
-    handle: (call, { params }) => deleteWebhook(call, params.webhook_id),
-    precheck: (call, { params }) => precheckWebhook(call, params.webhook_id),
+    object: findNamedWebhook,
+    handle: deleteWebhook,
   }),
   defineRoute({
     method: "post",
@@ -92,8 +92,8 @@ export const webhookRoutes = [
     errors: ["not_found"],
     idempotency: "secret",
     whenUsedUp: true,
-    handle: (call, { params, body }) => rotateSecret(call, params.webhook_id, body),
-    precheck: (call, { params }) => precheckWebhook(call, params.webhook_id),
+    object: findNamedWebhook,
+    handle: (call, { body }) => rotateSecret(call, body),
   }),
   defineRoute({
     method: "post",
@@ -104,8 +104,8 @@ export const webhookRoutes = [
     status: 200,
     errors: ["not_found", "invalid_status"],
     idempotency: "plain",
-    handle: (call, { params }) => sendTestEvent(call, params.webhook_id),
-    precheck: (call, { params }) => precheckWebhook(call, params.webhook_id),
+    object: findNamedWebhook,
+    handle: sendTestEvent,
   }),
   defineRoute({
     method: "get",
@@ -116,8 +116,8 @@ export const webhookRoutes = [
     query: deliveryQuery,
     status: 200,
     errors: ["not_found", "cursor_expired"],
+    object: findNamedWebhook,
     handle: (call, { params, query }) => getDeliveries(call, params.webhook_id, query),
-    precheck: (call, { params }) => precheckWebhook(call, params.webhook_id),
   }),
   defineRoute({
     method: "post",
@@ -128,6 +128,7 @@ export const webhookRoutes = [
     status: 200,
     errors: ["not_found", "invalid_status"],
     idempotency: "plain",
+    object: findNamedWebhook,
     handle: (call, { params }) => redeliver(call, params.webhook_id, params.delivery_id),
     precheck: (call, { params }) => precheckDelivery(call, params.webhook_id, params.delivery_id),
   }),
@@ -141,7 +142,8 @@ export const webhookRoutes = [
     status: 200,
     errors: ["not_found", "invalid_status", "cursor_expired"],
     idempotency: "plain",
-    handle: (call, { params, body }) => replayEvents(call, params.webhook_id, body),
-    precheck: (call, { params, body }) => precheckReplay(call, params.webhook_id, pickValidFields(replayInput, body)),
+    object: findNamedWebhook,
+    handle: (call, { body }) => replayEvents(call, body),
+    precheck: (call, { body }) => precheckReplay(call, pickValidFields(replayInput, body)),
   }),
 ];
