@@ -2,7 +2,7 @@
 // once, refuses in the order of HTTP-18, and commits once; it never sees HTTP.
 import type { Deps } from "./context.ts";
 import { type FieldError, type ServiceError, toFieldError, toValidationError } from "./core/errors.ts";
-import { decodeCursor, type Listing, type Position } from "./core/page.ts";
+import { type AskedRows, decodeCursor, type Listing } from "./core/page.ts";
 import type { ProductionFacts } from "./core/production.ts";
 import type { Actor, EconomicRole, Environment, Tier } from "./core/vocabulary.ts";
 import type { Database, ReadResults, Reads, Statement } from "./db/batch.ts";
@@ -146,7 +146,7 @@ export const precheck = <R extends Reads, C = unknown, O = unknown>(
 ): Precheck => ({ reads, judge: judge as Precheck["judge"] });
 
 /** A requested page: how many rows, after which position, and the listing that its next cursor belongs to. */
-export type AskedPage = { readonly limit: number; readonly after: Position | null; readonly listing: Listing };
+export type AskedPage = AskedRows & { readonly listing: Listing };
 
 /**
  * A cursor of another listing, environment or filter is a fault of the value (HTTP-28). It is reported after the caller and the route's object are

@@ -1,7 +1,8 @@
 // Store of documents: the row of each document, whose file is in R2.
-import { and, desc, eq, lt, ne, type SQL, sql } from "drizzle-orm";
-import type { Position } from "../core/page.ts";
-import { type Database, type Read, read, readAll, readOne, type Statement } from "../db/batch.ts";
+import { and, eq, ne, type SQL, sql } from "drizzle-orm";
+import type { AskedRows } from "../core/page.ts";
+import { type Database, type Read, read, readOne, type Statement } from "../db/batch.ts";
+import { readNewest } from "../db/pages.ts";
 import { type DocumentRow, documents } from "../db/tables/accounts.ts";
 
 type Owner = string | SQL<string>;
@@ -15,24 +16,8 @@ export const findUploadedDocument = (db: Database, platformId: Owner, documentId
   );
 
 /** Newest first; ids are time-ordered, so the id is the whole keyset. */
-export const listDocuments = (
-  db: Database,
-  platformId: Owner,
-  page: { readonly limit: number; readonly after: Position | null },
-): Read<DocumentRow[]> =>
-  readAll(
-    db
-      .select()
-      .from(documents)
-      .where(
-        and(
-          eq(documents.platformId, platformId),
-          page.after === null ? undefined : lt(documents.documentId, page.after.id),
-        ),
-      )
-      .orderBy(desc(documents.documentId))
-      .limit(page.limit + 1),
-  );
+export const listDocuments = (db: Database, platformId: Owner, page: AskedRows): Read<DocumentRow[]> =>
+  readNewest(db, { table: documents, where: eq(documents.platformId, platformId), id: documents.documentId }, page);
 
 export const insertDocument = (db: Database, row: DocumentRow): Statement => db.insert(documents).values(row);
 

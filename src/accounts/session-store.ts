@@ -1,12 +1,13 @@
 // Store of sessions, and of the devices that were seen (CRED-13, CRED-27, CRED-29).
-import { and, desc, eq, gt, lt, lte, ne, type SQL, sql } from "drizzle-orm";
+import { and, eq, getTableColumns, gt, lte, ne, type SQL, sql } from "drizzle-orm";
 import { DAY_MS, HOUR_MS, KNOWN_DEVICE_DAYS, SESSION_DAYS, SESSION_IDLE_HOURS } from "../core/limits.ts";
-import type { Position } from "../core/page.ts";
+import type { AskedRows } from "../core/page.ts";
 import type { ProductionFacts } from "../core/production.ts";
 import type { Tier } from "../core/vocabulary.ts";
 import type { VolumeMarks } from "../core/volume.ts";
-import { type Database, guard, mustChange, type Read, read, readAll, readOne, type Statement } from "../db/batch.ts";
+import { type Database, guard, mustChange, type Read, read, readOne, type Statement } from "../db/batch.ts";
 import { countEnded, type EndedCount, type EndingTable, isEnded } from "../db/ended.ts";
+import { readNewest } from "../db/pages.ts";
 import { platforms, type SessionRow, seenDevices, sessions } from "../db/tables/accounts.ts";
 import { IS_OPEN } from "./store.ts";
 
@@ -85,35 +86,20 @@ export const confirmSession = (db: Database, tokenHash: string, now: number): St
 
 // ---- The sessions of an account -------------------------------------------------------------------------------------------
 
-type ListedSession = Omit<SessionRow, "platformId" | "confirmedAt" | "expiresAt">;
+const { platformId: _platform, confirmedAt: _confirmed, expiresAt: _end, ...listed } = getTableColumns(sessions);
+type ListedSession = Pick<SessionRow, keyof typeof listed>;
 
 /** The running sessions, latest log-in first. */
-export const listSessions = (
-  db: Database,
-  platformId: string | SQL<string>,
-  now: number,
-  page: { limit: number; after: Position | null },
-): Read<ListedSession[]> =>
-  readAll(
-    db
-      .select({
-        tokenHash: sessions.tokenHash,
-        sessionId: sessions.sessionId,
-        device: sessions.device,
-        network: sessions.network,
-        createdAt: sessions.createdAt,
-        usedAt: sessions.usedAt,
-      })
-      .from(sessions)
-      .where(
-        and(
-          eq(sessions.platformId, platformId),
-          page.after === null ? undefined : lt(sessions.sessionId, page.after.id),
-          gt(sessions.expiresAt, now),
-        ),
-      )
-      .orderBy(desc(sessions.sessionId))
-      .limit(page.limit + 1),
+export const listSessions = (db: Database, platformId: string | SQL<string>, now: number, page: AskedRows) =>
+  readNewest<typeof sessions, ListedSession>(
+    db,
+    {
+      table: sessions,
+      shown: listed,
+      where: and(eq(sessions.platformId, platformId), gt(sessions.expiresAt, now)),
+      id: sessions.sessionId,
+    },
+    page,
   );
 
 /** The token hash of one of the account's sessions. */

@@ -1,13 +1,14 @@
 // Store of platform accounts.
-import { and, asc, desc, eq, getTableColumns, gt, lt, notInArray, type SQL, sql } from "drizzle-orm";
+import { and, asc, eq, getTableColumns, gt, notInArray, type SQL, sql } from "drizzle-orm";
 import type { Due } from "../core/due.ts";
 import { DAY_MS, DOCUMENTS_PER_DAY, SUPPORTING_DOCUMENTS_MAX } from "../core/limits.ts";
 import type { Move } from "../core/machine.ts";
-import type { Position } from "../core/page.ts";
+import type { AskedRows } from "../core/page.ts";
 import { foldName } from "../core/text.ts";
 import type { PlatformStatus } from "../core/vocabulary.ts";
 import { type Database, guard, mustChange, type Read, readAll, readOne, type Statement } from "../db/batch.ts";
 import { countEnded, type EndedCount, type EndingTable, selectEndedKeys } from "../db/ended.ts";
+import { readNewest } from "../db/pages.ts";
 import { type DocumentRow, type PlatformRow, platforms } from "../db/tables/accounts.ts";
 
 export const findPlatform = (db: Database, platformId: string | SQL<string>): Read<PlatformRow | null> =>
@@ -40,24 +41,14 @@ const {
 export type ListedPlatform = Pick<PlatformRow, keyof typeof listed>;
 
 /** For the operator: newest first; ids are time-ordered, so the id is the whole keyset. */
-export const listPlatforms = (
-  db: Database,
-  status: PlatformStatus | undefined,
-  page: { limit: number; after: Position | null },
-): Read<ListedPlatform[]> =>
-  readAll(
-    db
-      .select(listed)
-      .from(platforms)
-      .where(
-        and(
-          status === undefined ? undefined : eq(platforms.status, status),
-          page.after === null ? undefined : lt(platforms.platformId, page.after.id),
-        ),
-      )
-      .orderBy(desc(platforms.platformId))
-      .limit(page.limit + 1),
+export const listPlatforms = (db: Database, status: PlatformStatus | undefined, page: AskedRows) => {
+  const where = status === undefined ? undefined : eq(platforms.status, status);
+  return readNewest<typeof platforms, ListedPlatform>(
+    db,
+    { table: platforms, shown: listed, where, id: platforms.platformId },
+    page,
   );
+};
 
 /** Closed accounts that are not erased yet, earliest closing first. Without the named index, SQLite reads all closed accounts. */
 export const findAccountsToErase = (db: Database, closedBy: number, after: Due, limit: number): Read<Due[]> =>

@@ -1,7 +1,7 @@
 // Store of the list of agents (AGT-11, PRN-14). A filter by status reads ranges of an index that is ordered by the end of the principals'
 // attestations: agents that count as SUSPENDED only because their attestation has expired are the lower part of the ACTIVE and FUNDING ranges.
 import { and, eq, type SQL, sql } from "drizzle-orm";
-import type { Position } from "../core/page.ts";
+import type { AskedRows, FoundRows } from "../core/page.ts";
 import {
   ACTIVE_OR_FUNDING,
   type AgentStatus,
@@ -10,17 +10,7 @@ import {
   type PrincipalStatus,
 } from "../core/vocabulary.ts";
 import { type Database, type Read, read } from "../db/batch.ts";
-import {
-  type FoundRows,
-  fitsOrEndsScan,
-  IS_SCAN_END,
-  isBelow,
-  type Ranges,
-  selectBareColumns,
-  selectPage,
-  selectScan,
-  toFoundRows,
-} from "../db/pages.ts";
+import { isBelow, type Ranges, readRanged, selectBareColumns } from "../db/pages.ts";
 import { type AgentRow, agents } from "../db/tables/agents.ts";
 import { restatements } from "../db/tables/principals.ts";
 import { isOfTenant, type Tenant } from "../db/tenant.ts";
@@ -79,9 +69,7 @@ export const hasRenewalToWrite = (db: Database): Read<boolean> =>
 export const isAgentListByEnd = ({ principalId, status, externalRef }: AgentFilter): boolean =>
   status !== undefined && principalId === undefined && externalRef === undefined;
 
-type AgentPage = {
-  readonly limit: number;
-  readonly after: Position | null;
+type AgentPage = AskedRows & {
   /** While a renewal is written to agents' rows, an agent may run past the end that its row has. */
   readonly renewing: boolean;
 };
@@ -95,20 +83,8 @@ export const listAgents = (
   page: AgentPage,
 ): Read<FoundRows<Row>> => {
   const ranges = buildRanges(tenant, filter, now, page);
-  const fits = buildFilter(tenant, filter, now);
-  if (fits === undefined) {
-    const rows = db
-      .select(listedColumns)
-      .from(sql`${selectPage(ranges, page.limit)} ${joinPrincipals(filter, page.renewing)}`)
-      .limit(page.limit + 1);
-    return read(rows, (found: Row[]) => ({ rows: found, end: null }));
-  }
-  const rows = db
-    .select({ ...listedColumns, beyond: IS_SCAN_END })
-    .from(sql`${selectScan(ranges)} ${joinPrincipals(filter, page.renewing)}`)
-    .where(fitsOrEndsScan(fits))
-    .limit(page.limit + 1);
-  return read(rows, toFoundRows);
+  const joined = joinPrincipals(filter, page.renewing);
+  return readRanged(db, { ranges, shown: listedColumns, joined, fits: buildFilter(tenant, filter, now) }, page.limit);
 };
 
 /**

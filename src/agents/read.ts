@@ -42,11 +42,10 @@ export async function getAgents(call: ManagementCall, query: AgentQuery): Promis
   const first = await call.read({ found: listed(false), ...(runs && { renewing: hasRenewalToWrite(call.db) }) });
   const { found } = first.renewing ? await readBatch(call.db, { found: listed(true) }) : first;
   const { data, ...rest } = toPage(
-    found.rows,
+    found,
     page,
     ({ agent: { endsAt, createdAt, did } }) => ({ at: byEnd ? endsAt : createdAt, id: did }),
     ({ agent, principal }) => toAgentSummary(agent, principal, call.now),
-    found.end,
   );
   // While a cascade runs, an agent's row may not yet follow its principal.
   return { data: status === undefined ? data : data.filter((agent) => agent.status === status), ...rest };

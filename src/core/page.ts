@@ -8,6 +8,12 @@ export type Position = { readonly at: number; readonly id: string };
 
 export type Listing = string;
 
+/** How many rows a page shows, and after which position. */
+export type AskedRows = { readonly limit: number; readonly after: Position | null };
+
+/** `end`: the row at which a scan ended before the page was full; null if no rows are left, or the page is full. */
+export type FoundRows<Row> = { readonly rows: Row[]; readonly end: Row | null };
+
 /** `whose` is the owner. An absent filter equals an undefined filter. */
 export function hashListing(
   name: string,
@@ -46,17 +52,14 @@ function readCursor(cursor: string): { listing: Listing; position: Position } | 
   }
 }
 
-/**
- * Stores read `limit + 1` rows: an extra row means that another page follows. `end` means so too: it is the last row that a page with further
- * filters has looked at.
- */
+/** Stores read `limit + 1` rows: an extra row means that another page follows. The end of a scan means so too. */
 export function toPage<R, T>(
-  rows: readonly R[],
+  found: readonly R[] | FoundRows<R>,
   page: { readonly limit: number; readonly listing: Listing },
   position: (row: R) => Position,
   format: (row: R) => T,
-  end: R | null = null,
 ): Page<T> {
+  const { rows, end } = "rows" in found ? found : { rows: found, end: null };
   const shown = rows.slice(0, page.limit);
   const last = rows.length > page.limit ? shown.at(-1) : (end ?? undefined);
   const next = last === undefined ? null : encodeCursor(page.listing, position(last));

@@ -1,10 +1,10 @@
 // Store of customers, which group principals (PRN-23).
 import { and, eq, type SQL, sql } from "drizzle-orm";
 import type { Move } from "../core/machine.ts";
-import type { Position } from "../core/page.ts";
+import type { AskedRows, FoundRows } from "../core/page.ts";
 import { CUSTOMER_STATUSES, type CustomerStatus } from "../core/vocabulary.ts";
-import { type Database, mustChange, type Read, readAll, readOne, type Statement } from "../db/batch.ts";
-import { selectBareColumns, selectPage } from "../db/pages.ts";
+import { type Database, mustChange, type Read, readOne, type Statement } from "../db/batch.ts";
+import { readRanged, selectBareColumns } from "../db/pages.ts";
 import { type CustomerRow, customers } from "../db/tables/principals.ts";
 import { isOfTenant, type Tenant } from "../db/tenant.ts";
 
@@ -46,8 +46,8 @@ export const listCustomers = (
   db: Database,
   tenant: Tenant,
   { externalRef, status }: CustomerFilter,
-  page: { limit: number; after: Position | null },
-): Read<CustomerRow[]> => {
+  page: AskedRows,
+): Read<FoundRows<CustomerRow>> => {
   const range = (...conditions: (SQL | undefined)[]) =>
     sql`customers where ${and(isOfTenant(customers, tenant), ...conditions, page.after === null ? undefined : sql`customer_id < ${page.after.id}`)}`;
   const inStatus = (of: CustomerStatus) => range(sql`status = ${of}`);
@@ -56,12 +56,7 @@ export const listCustomers = (
     externalRef === undefined
       ? states.map(inStatus)
       : [range(sql`external_ref = ${externalRef}`, status === undefined ? undefined : sql`status = ${status}`)];
-  return readAll(
-    db
-      .select(LISTED_COLUMNS)
-      .from(selectPage({ columns: LISTED_COLUMNS, from, order: sql`customer_id desc` }, page.limit))
-      .limit(page.limit + 1),
-  );
+  return readRanged(db, { ranges: { columns: LISTED_COLUMNS, from, order: sql`customer_id desc` } }, page.limit);
 };
 
 /** Aborts the batch (Conflict) if another customer has taken the reference. */

@@ -1,8 +1,9 @@
 // Pages of lists that merge several ranges of an index, or that filter by what no index finds (HTTP-27, PRN-14). SQLite yields the rows of one or
 // several merged ranges one by one in the order of their index, so reading ends with the page.
-import { getTableColumns, type InferSelectModel, type SQL, sql } from "drizzle-orm";
-import type { SQLiteTable } from "drizzle-orm/sqlite-core";
-import type { Position } from "../core/page.ts";
+import { and, desc, getTableColumns, type InferSelectModel, lt, type SQL, sql } from "drizzle-orm";
+import type { SelectedFields, SQLiteColumn, SQLiteTable } from "drizzle-orm/sqlite-core";
+import type { AskedRows, FoundRows, Position } from "../core/page.ts";
+import { type Database, type Read, read, readAll } from "./batch.ts";
 
 /** How many rows of its ranges a page looks at, where further filters leave few of them. */
 export const SCAN_LIMIT = 1_000;
@@ -56,9 +57,6 @@ export const IS_SCAN_END = sql<number>`beyond`;
 /** The condition of a page over a scan. */
 export const fitsOrEndsScan = (fits: SQL): SQL => sql`(beyond = 1 or ${fits})`;
 
-/** `end`: the row at which a scan ended before the page was full; null if no rows are left, or the page is full. */
-export type FoundRows<Row> = { readonly rows: Row[]; readonly end: Row | null };
-
 export const toFoundRows = <Row extends { readonly beyond: number }>(rows: Row[]): FoundRows<Row> => ({
   rows: rows.filter(({ beyond }) => beyond === 0),
   end: rows.find(({ beyond }) => beyond === 1) ?? null,
@@ -75,3 +73,60 @@ export const isBelow = (at: SQL, id: SQL, after: Position | null, by?: number): 
   const last = by === undefined || (after !== null && after.at <= by) ? after : { at: by + 1, id: "" };
   return last === null ? undefined : sql`(${at}, ${id}) < (${last.at}, ${last.id})`;
 };
+
+/** A list that merges ranges. */
+export type RangedList = {
+  readonly ranges: Ranges;
+  /** The columns of its rows, if they are not those of the ranges. */
+  readonly shown?: object;
+  /** A join to the ranges, which are named `listed`. */
+  readonly joined?: SQL;
+  /** The condition that no index finds; undefined if the ranges decide alone. */
+  readonly fits?: SQL | undefined;
+};
+
+export function readRanged<Row>(
+  db: Database,
+  { ranges, shown = ranges.columns, joined = sql``, fits }: RangedList,
+  limit: number,
+): Read<FoundRows<Row>> {
+  const [source, beyond] = fits
+    ? [selectScan(ranges), IS_SCAN_END]
+    : [selectPage(ranges, limit), sql<number>`0`.as("beyond")];
+  const rows = db
+    .select({ ...(shown as SelectedFields), beyond })
+    .from(sql`${source} ${joined}`)
+    .where(fits && fitsOrEndsScan(fits))
+    .limit(limit + 1);
+  return read(rows as never, toFoundRows<Row & { readonly beyond: number }>);
+}
+
+/** A list of the rows of a table, newest first. */
+export type KeyedList<T extends SQLiteTable> = {
+  readonly table: T;
+  /** The columns of its rows, if they are not all of the table. */
+  readonly shown?: object;
+  readonly where?: SQL | undefined;
+  /** The key: an instant, an id, or both. An index has it after the columns of `where`. */
+  readonly at?: SQLiteColumn;
+  readonly id?: SQLiteColumn;
+};
+
+export function readNewest<T extends SQLiteTable, Row = InferSelectModel<T>>(
+  db: Database,
+  { table, shown = getTableColumns(table), where, at, id }: KeyedList<T>,
+  { limit, after }: AskedRows,
+): Read<Row[]> {
+  const older =
+    at && id ? isBelow(sql`${at}`, sql`${id}`, after) : (isBelowKey(at, after?.at) ?? isBelowKey(id, after?.id));
+  const rows = db
+    .select(shown as SelectedFields)
+    .from(table as SQLiteTable)
+    .where(and(where, older))
+    .orderBy(...[at, id].flatMap((column) => (column ? [desc(column)] : [])))
+    .limit(limit + 1);
+  return readAll(rows as never);
+}
+
+const isBelowKey = (column: SQLiteColumn | undefined, key: number | string | undefined): SQL | undefined =>
+  column && key !== undefined ? lt(column, key) : undefined;

@@ -1,13 +1,12 @@
 // Store of the listing (DIR-7, DIR-8). Its order is that of an index per environment and status. A filter by terms starts with the rarest term,
 // unless even that one is common: then a scan of the listing skips only few entries.
 import { and, type SQL, sql } from "drizzle-orm";
-import type { Position } from "../core/page.ts";
+import type { AskedRows, FoundRows } from "../core/page.ts";
 import type { DirectoryStatus, Environment, PrincipalStatus } from "../core/vocabulary.ts";
 import { DIRECTORY_STATUSES } from "../core/vocabulary.ts";
 import { type Database, type Read, read, readOne } from "../db/batch.ts";
 import { compileOnce } from "../db/compiled.ts";
 import {
-  type FoundRows,
   fitsOrEndsScan,
   IS_SCAN_END,
   limitWhile,
@@ -100,13 +99,11 @@ export const findListingState = (db: Database, environment: Environment, now: nu
 
 // ---- A page --------------------------------------------------------------------------------------------------------------
 
-export type Place = { readonly limit: number; readonly after: Position | null };
-
 const ORDER = sql`updated_at, did`;
 /** Sorts after every DID. */
 const LAST_DID = "~";
 
-const isAfterPlace = (environment: Environment, { updatedSince }: Filter, { after }: Place): SQL | undefined => {
+const isAfterPlace = (environment: Environment, { updatedSince }: Filter, { after }: AskedRows): SQL | undefined => {
   const from = after ?? (updatedSince === undefined ? null : { at: updatedSince, id: LAST_DID });
   return and(
     sql`environment = ${environment}`,
@@ -139,7 +136,7 @@ export function buildPageReads(
   db: Database,
   environment: Environment,
   filter: Filter,
-  place: Place,
+  place: AskedRows,
 ): { readonly plain: Read<FoundRows<ListedEntry>>; readonly sought?: Read<ListedEntry[]> } {
   const { limit } = place;
   const { status } = filter;
@@ -186,7 +183,7 @@ export function findPageWithPrincipals(
   environment: Environment,
   filter: Filter,
   now: number,
-  place: Place,
+  place: AskedRows,
 ): Read<FoundRows<ListedEntry>> {
   const { status } = filter;
   const fits = and(

@@ -38,15 +38,14 @@ export async function listDirectory(
     if (etag !== null && matchesIfNoneMatch(etag, known)) return { etag, view: null };
   }
   const read = await call.read({ mark, ...buildPageReads(db, environment, filter, page) }, REAL_TIME);
-  const { rows, end } = mayNotFollowPrincipals(read.mark)
+  const found = mayNotFollowPrincipals(read.mark)
     ? (await readBatch(db, { found: findPageWithPrincipals(db, environment, filter, now, page) })).found
     : { rows: [...read.plain.rows, ...(read.sought ?? [])], end: read.plain.end };
   const view = toPage(
-    rows,
+    found,
     page,
     ({ updatedAt, did }) => ({ at: updatedAt, id: did }),
     (entry) => toDirectoryEntryView(deps.config.issuer, entry, now),
-    end,
   );
   const etag = toListingTag(read.mark, tag);
   return { etag, view };

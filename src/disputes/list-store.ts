@@ -1,20 +1,11 @@
 // Store of the lists of disputes (DSP-9): an agent's, those of all agents of an account, and all of them for operators. Status filters compare the
 // status on the clock that rules each dispute.
 import { and, type SQL, sql } from "drizzle-orm";
-import type { Position } from "../core/page.ts";
+import type { AskedRows, FoundRows, Position } from "../core/page.ts";
 import type { DisputeStatus, Environment } from "../core/vocabulary.ts";
 import { type AccountFilter, buildAccountRanges, buildAgentRanges } from "../db/account-ranges.ts";
-import { type Database, type Read, read } from "../db/batch.ts";
-import {
-  type FoundRows,
-  fitsOrEndsScan,
-  IS_SCAN_END,
-  isBelow,
-  type Ranges,
-  selectBareColumns,
-  selectScan,
-  toFoundRows,
-} from "../db/pages.ts";
+import type { Database, Read } from "../db/batch.ts";
+import { isBelow, type Ranges, readRanged, selectBareColumns } from "../db/pages.ts";
 import { type DisputeRow, disputes } from "../db/tables/disputes.ts";
 import type { Tenant } from "../db/tenant.ts";
 import { selectPaidOut } from "./store.ts";
@@ -29,7 +20,6 @@ export type DisputeFilter = AccountFilter & {
   readonly since?: number | undefined;
   readonly until?: number | undefined;
 };
-type DisputePage = { readonly limit: number; readonly after: Position | null };
 
 const [AT, ID] = [sql`filed_at`, sql`dispute_id`];
 const LISTED_COLUMNS = selectBareColumns(disputes);
@@ -42,24 +32,15 @@ const toFilingBounds = ({ since, until }: DisputeFilter, after: Position | null)
   return and(since === undefined ? undefined : sql`${AT} >= ${since}`, isBelow(AT, ID, after, by));
 };
 
-const listDisputes = (
-  db: Database,
-  ranges: Ranges,
-  fits: SQL | undefined,
-  { limit }: DisputePage,
-): Read<FoundRows<ListedDispute>> => {
-  const rows = db
-    .select({
-      ...LISTED_COLUMNS,
-      paidOut: selectPaidOut("listed"),
-      beyond: IS_SCAN_END,
-      clockOffsetMs: sql<number>`${OFFSET}`.as("clock_offset_ms"),
-    })
-    .from(selectScan(ranges))
-    .where(fitsOrEndsScan(fits ?? sql`true`))
-    .limit(limit + 1);
-  return read(rows, toFoundRows);
+const SHOWN_COLUMNS = {
+  ...LISTED_COLUMNS,
+  paidOut: selectPaidOut("listed"),
+  clockOffsetMs: sql<number>`${OFFSET}`.as("clock_offset_ms"),
 };
+
+type FoundDisputes = Read<FoundRows<ListedDispute>>;
+const listDisputes = (db: Database, ranges: Ranges, fits: SQL | undefined, limit: number): FoundDisputes =>
+  readRanged(db, { ranges, shown: SHOWN_COLUMNS, fits }, limit);
 
 const toFilingRanges = (from: readonly SQL[]): Ranges => ({
   columns: LISTED_COLUMNS,
@@ -81,10 +62,10 @@ export const listAccountDisputes = (
   tenant: Tenant,
   { status, did, role, ...between }: DisputeFilter,
   now: number,
-  page: DisputePage,
-): Read<FoundRows<ListedDispute>> => {
+  page: AskedRows,
+): FoundDisputes => {
   const from = buildAccountRanges(sql`disputes`, tenant, { did, role }, toFilingBounds(between, page.after));
-  return listDisputes(db, toFilingRanges(from), hasEffectiveStatus(status, now), page);
+  return listDisputes(db, toFilingRanges(from), hasEffectiveStatus(status, now), page.limit);
 };
 
 /** Lists an agent's disputes in its present environment. */
@@ -93,12 +74,12 @@ export const listOwnDisputes = (
   did: string,
   { status, role, ...between }: DisputeFilter,
   now: number,
-  page: DisputePage,
-): Read<FoundRows<ListedDispute>> => {
+  page: AskedRows,
+): FoundDisputes => {
   const environment = sql<Environment>`(select a.environment from agents a where a.did = ${did})`;
   const sides = role === undefined ? (["provider", "consumer"] as const) : [role];
   const from = buildAgentRanges({ table: sql`disputes`, environment }, did, sides, toFilingBounds(between, page.after));
-  return listDisputes(db, toFilingRanges(from), hasEffectiveStatus(status, now), page);
+  return listDisputes(db, toFilingRanges(from), hasEffectiveStatus(status, now), page.limit);
 };
 
 const AFTER_ALL_IDS = "dsp`";
@@ -114,8 +95,8 @@ export const listAllDisputes = (
   db: Database,
   asked: OperatorDisputeFilter,
   now: number,
-  page: DisputePage,
-): Read<FoundRows<ListedDispute>> => {
+  page: AskedRows,
+): FoundDisputes => {
   const { status, platformId, environment } = asked;
   const ranged = platformId !== undefined && environment !== undefined;
   const before = sql`dispute_id < ${page.after?.id ?? AFTER_ALL_IDS}`;
@@ -128,5 +109,5 @@ export const listAllDisputes = (
     environment === undefined || ranged ? undefined : sql`environment = ${environment}`,
     platformId === undefined || ranged ? undefined : sql`${platformId} in (provider_platform_id, consumer_platform_id)`,
   );
-  return listDisputes(db, { columns: LISTED_COLUMNS, from, order }, fits, page);
+  return listDisputes(db, { columns: LISTED_COLUMNS, from, order }, fits, page.limit);
 };

@@ -2,8 +2,7 @@
 import { formatTokenUnits, requireNetwork } from "../chain/networks.ts";
 import type { Config } from "../context.ts";
 import { toIso, toIsoOrNull } from "../core/clock.ts";
-import { type Listing, type Page, toPage } from "../core/page.ts";
-import type { FoundRows } from "../db/pages.ts";
+import { type FoundRows, type Listing, type Page, toPage } from "../core/page.ts";
 import type { DisputeEvidenceRow, DisputeMessageRow, DisputeRow } from "../db/tables/disputes.ts";
 import { type ListedDispute, toDisputePosition } from "./list-store.ts";
 import type { DisputeFile, EvidenceView } from "./responses.ts";
@@ -56,11 +55,11 @@ export function toDisputeView(config: Config, row: DisputeRow, now: number): Dis
 /** Shows each row on its own clock. `real`: the instant of the reading, in real time. */
 export const toDisputePage = (
   config: Config,
-  { rows, end }: FoundRows<ListedDispute>,
+  found: FoundRows<ListedDispute>,
   page: { readonly limit: number; readonly listing: Listing },
   real: number,
 ): Page<DisputeView> =>
-  toPage(rows, page, toDisputePosition, (row) => toDisputeView(config, row, real + row.clockOffsetMs), end);
+  toPage(found, page, toDisputePosition, (row) => toDisputeView(config, row, real + row.clockOffsetMs));
 
 export type FileRows = {
   readonly dispute: DisputeRow;

@@ -1,33 +1,31 @@
 // Store of the lists of transactions: an agent's (AGT-37) and an account's (FAC-19). Each merges ranges of the indexes of both sides.
 import { and, type SQL, sql } from "drizzle-orm";
-import type { Position } from "../core/page.ts";
+import type { AskedRows, FoundRows } from "../core/page.ts";
 import { type Environment, SIDES, type Side, type TransactionStatus } from "../core/vocabulary.ts";
 import { type AccountFilter, buildAccountRanges, buildAgentRanges, SIDE_COLUMNS } from "../db/account-ranges.ts";
-import { type Database, type Read, readAll } from "../db/batch.ts";
-import { isBelow, selectBareColumns, selectPage } from "../db/pages.ts";
+import type { Database, Read } from "../db/batch.ts";
+import { isBelow, readRanged, selectBareColumns } from "../db/pages.ts";
 import { type TransactionRow, transactions } from "../db/tables/money.ts";
 import type { Tenant } from "../db/tenant.ts";
-
-type AskedRows = { readonly limit: number; readonly after: Position | null };
 
 const TABLE = sql`transactions`;
 const AT = sql`settled_at`;
 const ID = sql`transaction_id`;
 const transactionColumns = selectBareColumns(transactions);
 
-const readPage = (db: Database, from: readonly SQL[], limit: number): Read<TransactionRow[]> =>
-  readAll(
-    db
-      .select(transactionColumns)
-      .from(selectPage({ columns: transactionColumns, from, order: sql`settled_at desc, transaction_id desc` }, limit)),
+const readTransactions = (db: Database, from: readonly SQL[], limit: number): Read<FoundRows<TransactionRow>> =>
+  readRanged(
+    db,
+    { ranges: { columns: transactionColumns, from, order: sql`settled_at desc, transaction_id desc` } },
+    limit,
   );
 
 export const listTransactions = (
   db: Database,
   { did, environment }: { readonly did: string; readonly environment: Environment },
   { limit, after }: AskedRows,
-): Read<TransactionRow[]> =>
-  readPage(db, buildAgentRanges({ table: TABLE, environment }, did, SIDES, isBelow(AT, ID, after)), limit);
+): Read<FoundRows<TransactionRow>> =>
+  readTransactions(db, buildAgentRanges({ table: TABLE, environment }, did, SIDES, isBelow(AT, ID, after)), limit);
 
 export type TransactionFilter = AccountFilter & {
   readonly status?: TransactionStatus | undefined;
@@ -42,12 +40,12 @@ export const listAccountTransactions = (
   tenant: Tenant,
   { since, until, status, ...whose }: TransactionFilter,
   { limit, after }: AskedRows,
-): Read<TransactionRow[]> => {
+): Read<FoundRows<TransactionRow>> => {
   const by = until === undefined ? undefined : until - 1;
   const bounds = and(since === undefined ? undefined : sql`${AT} >= ${since}`, isBelow(AT, ID, after, by));
-  if (status === "reversed") return readPage(db, buildReversedRanges(tenant, whose, bounds), limit);
+  if (status === "reversed") return readTransactions(db, buildReversedRanges(tenant, whose, bounds), limit);
   const among = status === undefined ? bounds : and(bounds, sql`reversed_at is null`);
-  return readPage(db, buildAccountRanges(TABLE, tenant, whose, among), limit);
+  return readTransactions(db, buildAccountRanges(TABLE, tenant, whose, among), limit);
 };
 
 /** Reversed transactions are rare, and have an index for each side (FAC-18). An agent's are filtered out of its account's. */

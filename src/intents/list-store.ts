@@ -1,19 +1,10 @@
 // Store of an agent's intents: the list of them (PAY-22), and the number of open ones (AGT-35).
 import { and, type SQL, sql } from "drizzle-orm";
-import type { Position } from "../core/page.ts";
+import type { AskedRows, FoundRows } from "../core/page.ts";
 import { type Environment, type IntentStatus, SIDES, type Side } from "../core/vocabulary.ts";
 import { SIDE_COLUMNS } from "../db/account-ranges.ts";
 import type { Database, Read } from "../db/batch.ts";
-import { read } from "../db/batch.ts";
-import {
-  type FoundRows,
-  fitsOrEndsScan,
-  IS_SCAN_END,
-  isBelow,
-  selectBareColumns,
-  selectScan,
-  toFoundRows,
-} from "../db/pages.ts";
+import { isBelow, readRanged, selectBareColumns } from "../db/pages.ts";
 import { type IntentRow, paymentIntents } from "../db/tables/money.ts";
 import { BLOCK_CLOCK_SKEW_MS } from "./states.ts";
 import { selectReadThrough } from "./store.ts";
@@ -33,6 +24,12 @@ const OFFSET = sql<number | null>`case when status = 'OPEN' and environment = 's
 const READ_THROUGH = sql<number | null>`case when status = 'OPEN' then
   (select f.read_through from followers f where f.network = listed.network) end`;
 const CONFIRM_BY = sql<number | null>`(select t.confirm_by from tasks t where t.task_id = listed.task_id)`;
+const SHOWN_COLUMNS = {
+  ...intentColumns,
+  clockOffsetMs: OFFSET.as("clock_offset_ms"),
+  readThrough: READ_THROUGH.as("read_through"),
+  confirmBy: CONFIRM_BY.as("confirm_by"),
+};
 
 export type IntentFilter = { readonly status?: IntentStatus | undefined; readonly role?: Side | undefined };
 
@@ -42,7 +39,7 @@ export const listIntents = (
   did: string,
   { status, role }: IntentFilter,
   now: number,
-  page: { readonly limit: number; readonly after: Position | null },
+  page: AskedRows,
 ): Read<FoundRows<ListedIntent>> => {
   const own = sql`environment = (select a.environment from agents a where a.did = ${did})`;
   const older = isBelow(sql`created_at`, sql`intent_id`, page.after);
@@ -50,18 +47,8 @@ export const listIntents = (
     (side) => sql`payment_intents where ${and(sql`${SIDE_COLUMNS[side]} = ${did}`, own, older)}`,
   );
   const ranges = { columns: intentColumns, from, order: sql`created_at desc, intent_id desc` };
-  const rows = db
-    .select({
-      ...intentColumns,
-      beyond: IS_SCAN_END,
-      clockOffsetMs: OFFSET.as("clock_offset_ms"),
-      readThrough: READ_THROUGH.as("read_through"),
-      confirmBy: CONFIRM_BY.as("confirm_by"),
-    })
-    .from(selectScan(ranges))
-    .where(status === undefined ? undefined : fitsOrEndsScan(hasEffectiveStatus(status, now)))
-    .limit(page.limit + 1);
-  return read(rows, toFoundRows);
+  const fits = status === undefined ? undefined : hasEffectiveStatus(status, now);
+  return readRanged(db, { ranges, shown: SHOWN_COLUMNS, fits }, page.limit);
 };
 
 /** Selects intents by effective status: an OPEN one has ended at its instant, whether or not that is recorded (PAY-13). */

@@ -43,8 +43,7 @@ async function signHead(deps: Deps, platformId: string, { seq, hash }: Hashed, n
 
 export async function getHeads(call: ManagementCall, query: HeadQuery): Promise<Page<ActivityHead>> {
   const page = await readPage(call, query, hashListing("activity heads", [], {}));
-  const below = page.after?.at ?? null;
-  const { rows } = await call.read({ rows: listHeads(call.db, call.tenant.platformId, { limit: page.limit, below }) });
+  const { rows } = await call.read({ rows: listHeads(call.db, call.tenant.platformId, page) });
   return toPage(rows, page, ({ seq }) => ({ at: seq, id: "" }), toHeadView);
 }
 

@@ -69,7 +69,7 @@ async function readLog(deps: Deps, platformId: string, { from, to }: Numbers, ha
       limit: VERIFIED_AT_ONCE + (from === 1 ? 0 : 1),
     }),
     heads: findHeadsFrom(db, platformId, from, VERIFIED_AT_ONCE),
-    newest: listHeads(db, platformId, { limit: 0, below: null }),
+    newest: listHeads(db, platformId, { limit: 0, after: null }),
   });
   const [first] = found.rows;
   const before = from > 1 && first?.seq === from - 1 ? first : undefined;

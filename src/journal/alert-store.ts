@@ -1,8 +1,9 @@
 // Store of alerts and of the mails about them.
-import { and, asc, desc, eq, getTableColumns, isNotNull, isNull, lte, or, type SQL, sql } from "drizzle-orm";
-import type { Position } from "../core/page.ts";
+import { and, asc, eq, getTableColumns, isNotNull, isNull, lte, or, type SQL, sql } from "drizzle-orm";
+import type { AskedRows } from "../core/page.ts";
 import type { AlertKind } from "../core/vocabulary.ts";
 import { type Database, mustChange, type Read, readAll, readOne, type Statement } from "../db/batch.ts";
+import { readNewest } from "../db/pages.ts";
 import { type AlertRow, alertMails, alerts } from "../db/tables/journal.ts";
 
 type NewAlert = Omit<typeof alerts.$inferInsert, "seen" | "mailedAt" | "acknowledgedAt" | "acknowledgedBy">;
@@ -45,28 +46,11 @@ export function putAlerts(
     .onConflictDoUpdate({ ...OPEN_TARGET, set });
 }
 
-export function listAlerts(
-  db: Database,
-  filter: { readonly open: boolean },
-  page: { readonly limit: number; readonly after: Position | null },
-): Read<AlertRow[]> {
-  return readAll(
-    db
-      .select()
-      .from(alerts)
-      .where(
-        and(
-          // Literal text, so that SQLite uses the partial index; the bound makes the read a range.
-          filter.open ? sql`acknowledged_at is null and raised_at >= 0` : isNotNull(alerts.acknowledgedAt),
-          page.after === null
-            ? undefined
-            : sql`(${alerts.raisedAt}, ${alerts.alertId}) < (${page.after.at}, ${page.after.id})`,
-        ),
-      )
-      .orderBy(desc(alerts.raisedAt), desc(alerts.alertId))
-      .limit(page.limit + 1),
-  );
-}
+export const listAlerts = (db: Database, filter: { readonly open: boolean }, page: AskedRows): Read<AlertRow[]> => {
+  // Literal text, so that SQLite uses the partial index; the bound makes the read a range.
+  const where = filter.open ? sql`acknowledged_at is null and raised_at >= 0` : isNotNull(alerts.acknowledgedAt);
+  return readNewest(db, { table: alerts, where, at: alerts.raisedAt, id: alerts.alertId }, page);
+};
 
 export const findAlert = (db: Database, alertId: string): Read<AlertRow | null> =>
   readOne(db.select().from(alerts).where(eq(alerts.alertId, alertId)));

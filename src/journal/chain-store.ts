@@ -1,8 +1,10 @@
 // Store of how far each activity log is hashed, and of its signed heads (EVT-12, EVT-13).
-import { and, asc, desc, eq, gte, lt, lte, type SQL, sql } from "drizzle-orm";
+import { and, asc, eq, gte, lte, type SQL, sql } from "drizzle-orm";
 import type { Due } from "../core/due.ts";
 import { DAY_MS } from "../core/limits.ts";
+import type { AskedRows } from "../core/page.ts";
 import { type Database, mustChange, type Read, readAll, readOne, type Statement } from "../db/batch.ts";
+import { readNewest } from "../db/pages.ts";
 import { activityChains, activityHeads, type ChainRow, type HeadRow } from "../db/tables/journal.ts";
 import { FIRST_HASH } from "../protocol/running-hash.ts";
 
@@ -66,23 +68,11 @@ export const deleteChains = (db: Database, platformIds: SQL): Statement[] => [
 
 export const insertHead = (db: Database, head: HeadRow): Statement => db.insert(activityHeads).values(head);
 
-export const listHeads = (
-  db: Database,
-  platformId: string | SQL<string>,
-  page: { readonly limit: number; readonly below: number | null },
-): Read<HeadRow[]> =>
-  readAll(
-    db
-      .select()
-      .from(activityHeads)
-      .where(
-        and(
-          eq(activityHeads.platformId, platformId),
-          page.below === null ? undefined : lt(activityHeads.seq, page.below),
-        ),
-      )
-      .orderBy(desc(activityHeads.seq))
-      .limit(page.limit + 1),
+export const listHeads = (db: Database, platformId: string | SQL<string>, page: AskedRows): Read<HeadRow[]> =>
+  readNewest(
+    db,
+    { table: activityHeads, where: eq(activityHeads.platformId, platformId), at: activityHeads.seq },
+    page,
   );
 
 export const findHeadsFrom = (db: Database, platformId: string, from: number, limit: number): Read<HeadRow[]> =>

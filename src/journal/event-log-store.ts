@@ -2,16 +2,9 @@
 // number of events, of all tenants, that no job has listed yet.
 import { and, type SQL, sql } from "drizzle-orm";
 import { computeFirstId } from "../core/ids.ts";
+import type { FoundRows } from "../core/page.ts";
 import { type Database, type Read, read, readOne } from "../db/batch.ts";
-import {
-  type FoundRows,
-  fitsOrEndsScan,
-  IS_SCAN_END,
-  selectBareColumns,
-  selectPage,
-  selectScan,
-  toFoundRows,
-} from "../db/pages.ts";
+import { readRanged, selectBareColumns } from "../db/pages.ts";
 import { type EventRow, events } from "../db/tables/journal.ts";
 import type { Tenant } from "../db/tenant.ts";
 import { LISTED_TO, selectLastNumberBefore } from "./event-tending-store.ts";
@@ -104,15 +97,7 @@ export function listEvents(
     type === undefined ? undefined : sql`type = ${type}`,
     since && "at" in since ? sql`occurred_at > ${since.at}` : undefined,
   );
-  const all = fits === undefined;
-  return read(
-    db
-      .select({ ...shownColumns, beyond: all ? sql<number>`0`.as("beyond") : IS_SCAN_END })
-      .from(all ? selectPage(ranges, limit) : selectScan(ranges))
-      .where(fits && fitsOrEndsScan(fits))
-      .limit(limit + 1),
-    toFoundRows<EventRow & { beyond: number }>,
-  );
+  return readRanged(db, { ranges, fits }, limit);
 }
 
 export const findEvent = (db: Database, tenant: Tenant, id: string, first: number): Read<EventRow | null> =>

@@ -26,7 +26,7 @@ export async function getEvents(call: ManagementCall, query: EventQuery): Promis
       throw new ServiceError("cursor_expired");
     throw toValidationError([toFieldError("since", "not_found")]);
   }
-  return toPage(found.rows, page, ({ id }) => ({ at: 0, id }), toEventView, found.end);
+  return toPage(found, page, ({ id }) => ({ at: 0, id }), toEventView);
 }
 
 export const findNamedEvent = ({ db, tenant, deps }: ManagementCall, { event_id }: { event_id: string }) =>

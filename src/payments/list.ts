@@ -15,7 +15,7 @@ export async function getIntents(call: AgentCall, query: IntentQuery): Promise<P
   const real = deps.clock.now();
   const { intents } = await call.read({ intents: listIntents(db, did, { status, role }, real, page) });
   return toPage(
-    intents.rows,
+    intents,
     page,
     ({ createdAt, intentId }) => ({ at: createdAt, id: intentId }),
     (intent) => {
@@ -25,6 +25,5 @@ export async function getIntents(call: AgentCall, query: IntentQuery): Promise<P
       const shown = { released: hasHoldEnded(intent, seen), confirmBy: intent.confirmBy };
       return toIntentView(deps.config, intent, real + offset, shown);
     },
-    intents.end,
   );
 }

@@ -1,20 +1,10 @@
 // Store of the list of principals (PRN-5, PRN-14). A filter by status reads one range of the index, in the order of the attestations' ends.
 // Attestations that ended without a record are the lower part of the range of ACTIVE principals.
 import { and, eq, isNull, type SQL, sql } from "drizzle-orm";
-import type { Position } from "../core/page.ts";
+import type { AskedRows, FoundRows, Position } from "../core/page.ts";
 import type { PrincipalStatus } from "../core/vocabulary.ts";
-import { type Database, type Read, read } from "../db/batch.ts";
-import {
-  type FoundRows,
-  fitsOrEndsScan,
-  IS_SCAN_END,
-  isBelow,
-  type Ranges,
-  selectBareColumns,
-  selectPage,
-  selectScan,
-  toFoundRows,
-} from "../db/pages.ts";
+import type { Database, Read } from "../db/batch.ts";
+import { isBelow, type Ranges, readRanged, selectBareColumns } from "../db/pages.ts";
 import { type PrincipalRow, principals } from "../db/tables/principals.ts";
 import { isOfTenant, type Tenant } from "../db/tenant.ts";
 
@@ -46,23 +36,10 @@ export const listPrincipals = (
   tenant: Tenant,
   filter: PrincipalFilter,
   now: number,
-  page: { readonly limit: number; readonly after: Position | null },
+  page: AskedRows,
 ): Read<FoundRows<ListedPrincipal>> => {
   const ranges = buildPrincipalRanges(tenant, filter, now, page.after);
-  const fits = matchPrincipalFilter(filter, now);
-  if (fits === undefined) {
-    const rows = db
-      .select(listed)
-      .from(selectPage(ranges, page.limit))
-      .limit(page.limit + 1);
-    return read(rows, (found: ListedPrincipal[]) => ({ rows: found, end: null }));
-  }
-  const rows = db
-    .select({ ...listed, beyond: IS_SCAN_END })
-    .from(selectScan(ranges))
-    .where(fitsOrEndsScan(fits))
-    .limit(page.limit + 1);
-  return read(rows, toFoundRows);
+  return readRanged(db, { ranges, fits: matchPrincipalFilter(filter, now) }, page.limit);
 };
 
 // ---- Ranges --------------------------------------------------------------------------------------------------------------

@@ -20,13 +20,12 @@ export async function getPrincipals(call: ManagementCall, query: PrincipalQuery)
   const { found } = await call.read({ found: listPrincipals(call.db, call.tenant, filter, call.now, page) });
   const byEnd = isPrincipalListByEnd(filter);
   return toPage(
-    found.rows,
+    found,
     page,
     ({ attestationExpiresAt, createdAt, principalId }) => ({
       at: byEnd ? attestationExpiresAt : createdAt,
       id: principalId,
     }),
     (row) => toPrincipalView(row, call.now),
-    found.end,
   );
 }

@@ -1,11 +1,12 @@
 // Store of principals and their attestations.
-import { and, desc, eq, isNull, lt, or, type SQL, sql } from "drizzle-orm";
+import { and, eq, isNull, or, type SQL, sql } from "drizzle-orm";
 import type { Move } from "../core/machine.ts";
-import type { Position } from "../core/page.ts";
+import type { AskedRows } from "../core/page.ts";
 import { foldName } from "../core/text.ts";
 import type { AccountStop, PrincipalStatus } from "../core/vocabulary.ts";
-import { type Database, guard, mustChange, type Read, read, readAll, readOne, type Statement } from "../db/batch.ts";
+import { type Database, guard, mustChange, type Read, read, readOne, type Statement } from "../db/batch.ts";
 import { compileInsert } from "../db/compiled.ts";
+import { readNewest } from "../db/pages.ts";
 import { type AttestationRow, attestations, type PrincipalRow, principals } from "../db/tables/principals.ts";
 import { isOfTenant, type Tenant } from "../db/tenant.ts";
 import {
@@ -140,23 +141,11 @@ export const findEarlierUse = (db: Database, principalId: string, attestation: A
   );
 
 /** Newest first. No two attestations of a principal are recorded in one millisecond. */
-export const listAttestations = (
-  db: Database,
-  principalId: string,
-  page: { readonly limit: number; readonly after: Position | null },
-): Read<AttestationRow[]> =>
-  readAll(
-    db
-      .select()
-      .from(attestations)
-      .where(
-        and(
-          eq(attestations.principalId, principalId),
-          page.after === null ? undefined : lt(attestations.recordedAt, page.after.at),
-        ),
-      )
-      .orderBy(desc(attestations.recordedAt))
-      .limit(page.limit + 1),
+export const listAttestations = (db: Database, principalId: string, page: AskedRows): Read<AttestationRow[]> =>
+  readNewest(
+    db,
+    { table: attestations, where: eq(attestations.principalId, principalId), at: attestations.recordedAt },
+    page,
   );
 
 // ---- Changes of a principal -----------------------------------------------------------------------------------------------

@@ -2,18 +2,10 @@
 import { type AgentCall, type ManagementCall, readPage } from "../call.ts";
 import { toFieldError, toValidationError } from "../core/errors.ts";
 import { hashListing, type Page } from "../core/page.ts";
-import { type DisputeFilter, listAccountDisputes, listOwnDisputes, toDisputePosition } from "../disputes/list-store.ts";
+import { type ListedDispute, listAccountDisputes, listOwnDisputes, toDisputePosition } from "../disputes/list-store.ts";
 import type { DisputeQuery, DisputeView } from "../disputes/schema.ts";
 import { toDisputePage, toDisputeView } from "../disputes/views.ts";
-import { exportAll } from "./export.ts";
-
-const toDisputeFilter = ({ did, role, status, since, until }: DisputeQuery): DisputeFilter => ({
-  did,
-  role,
-  status,
-  since,
-  until,
-});
+import { type AccountList, answerAccountPage, exportAll, toAccountFilter } from "./export.ts";
 
 /** The credential of the call decides which list it gets. */
 export const getDisputes = (call: AgentCall | ManagementCall, query: DisputeQuery): Promise<Page<DisputeView>> =>
@@ -21,7 +13,7 @@ export const getDisputes = (call: AgentCall | ManagementCall, query: DisputeQuer
 
 async function getOwnDisputes(call: AgentCall, query: DisputeQuery): Promise<Page<DisputeView>> {
   const { db, deps, did } = call;
-  const { did: asked, ...filter } = toDisputeFilter(query);
+  const { did: asked, ...filter } = toAccountFilter(query);
   if (asked !== undefined && asked !== did) {
     const message = "An agent can list only its own disputes.";
     throw toValidationError([toFieldError("did", "invalid_value", message)]);
@@ -32,25 +24,20 @@ async function getOwnDisputes(call: AgentCall, query: DisputeQuery): Promise<Pag
   return toDisputePage(deps.config, found, page, real);
 }
 
-async function getAccountDisputes(call: ManagementCall, query: DisputeQuery): Promise<Page<DisputeView>> {
-  const { db, tenant, deps, environment } = call;
-  const filter = toDisputeFilter(query);
-  const page = await readPage(call, query, hashListing("disputes", [environment], filter));
+function buildDisputeList({ db, deps }: ManagementCall, query: DisputeQuery): AccountList<ListedDispute, DisputeView> {
   const real = deps.clock.now();
-  const { found } = await call.read({ found: listAccountDisputes(db, tenant, filter, real, page) });
-  return toDisputePage(deps.config, found, page, real);
+  return {
+    list: (owner, range, page) => listAccountDisputes(db, owner, { ...toAccountFilter(query), ...range }, real, page),
+    positionOf: toDisputePosition,
+    toView: (row) => toDisputeView(deps.config, row, real + row.clockOffsetMs),
+  };
+}
+
+function getAccountDisputes(call: ManagementCall, query: DisputeQuery): Promise<Page<DisputeView>> {
+  const listing = hashListing("disputes", [call.environment], toAccountFilter(query));
+  return answerAccountPage(call, query, listing, buildDisputeList(call, query));
 }
 
 /** Exports the disputes that were filed in at most 31 days. */
-export function exportDisputes(
-  call: ManagementCall,
-  query: DisputeQuery,
-): Promise<AsyncIterator<readonly DisputeView[]>> {
-  const { db, deps } = call;
-  const real = deps.clock.now();
-  return exportAll(call, query, {
-    list: (owner, range, page) => listAccountDisputes(db, owner, { ...toDisputeFilter(query), ...range }, real, page),
-    positionOf: toDisputePosition,
-    toView: (row) => toDisputeView(deps.config, row, real + row.clockOffsetMs),
-  });
-}
+export const exportDisputes = (call: ManagementCall, query: DisputeQuery) =>
+  exportAll(call, query, buildDisputeList(call, query));

@@ -1,9 +1,9 @@
-// Exports all rows of an account's list in a range of time, newest first, slice by slice (HTTP-37).
-import type { ManagementCall } from "../call.ts";
+// Lists of an account as data: each is answered by page, or exported for a range of time, newest first, slice by slice (HTTP-37).
+import { type ManagementCall, readPage } from "../call.ts";
 import { readSlices, toExportedRange } from "../core/export.ts";
-import type { Position } from "../core/page.ts";
+import { type AskedRows, type FoundRows, type Listing, type Page, type Position, toPage } from "../core/page.ts";
+import type { Side } from "../core/vocabulary.ts";
 import { type Read, readBatch } from "../db/batch.ts";
-import type { FoundRows } from "../db/pages.ts";
 import type { Tenant } from "../db/tenant.ts";
 
 type ExportQuery = {
@@ -11,21 +11,42 @@ type ExportQuery = {
   readonly until?: number | undefined;
   readonly cursor?: string | undefined;
 };
-type Range = { readonly since: number; readonly until: number | undefined };
-type AskedRows = { readonly limit: number; readonly after: Position | null };
-type ExportedList<Row, View> = {
+type Range = Pick<ExportQuery, "since" | "until">;
+export type AccountList<Row, View> = {
   /** Lists up to one row more than the limit, or the rows that a scan has found. */
-  readonly list: (owner: Tenant, range: Range, page: AskedRows) => Read<Row[] | FoundRows<Row>>;
+  readonly list: (owner: Tenant, range: Range, page: AskedRows) => Read<FoundRows<Row>>;
   readonly positionOf: (row: Row) => Position;
   readonly toView: (row: Row) => View;
 };
+
+type AccountQuery = Range & { readonly did?: string | undefined; readonly role?: Side | undefined };
+
+/** The filters that all lists of an account have. */
+export const toAccountFilter = <S>({ did, role, status, since, until }: AccountQuery & { readonly status?: S }) => ({
+  did,
+  role,
+  status,
+  since,
+  until,
+});
+
+export async function answerAccountPage<Row, View>(
+  call: ManagementCall,
+  query: Range & { readonly limit: number; readonly cursor?: string | undefined },
+  listing: Listing,
+  { list, positionOf, toView }: AccountList<Row, View>,
+): Promise<Page<View>> {
+  const page = await readPage(call, query, listing);
+  const { found } = await call.read({ found: list(call.tenant, query, page) });
+  return toPage(found, page, positionOf, toView);
+}
 
 const SLICE = 500;
 
 export async function exportAll<Row, View>(
   call: ManagementCall,
   query: ExportQuery,
-  { list, positionOf, toView }: ExportedList<Row, View>,
+  { list, positionOf, toView }: AccountList<Row, View>,
 ): Promise<AsyncIterator<readonly View[]>> {
   const { db, now, environment } = call;
   const { caller } = await call.read({});
@@ -33,9 +54,8 @@ export async function exportAll<Row, View>(
   const owner = { platformId: caller.platformId, environment };
   return readSlices(async (after: Position | null) => {
     const { found } = await readBatch(db, { found: list(owner, { since: from, until: to }, { limit: SLICE, after }) });
-    const listed = Array.isArray(found) ? { rows: found, end: null } : found;
-    const rows = listed.rows.slice(0, SLICE);
-    const last = listed.rows.length > rows.length ? rows.at(-1) : listed.end;
+    const rows = found.rows.slice(0, SLICE);
+    const last = found.rows.length > rows.length ? rows.at(-1) : found.end;
     return { rows: rows.map(toView), next: last ? positionOf(last) : null };
   });
 }

@@ -54,5 +54,5 @@ export async function getAgentEvents(call: ManagementCall, did: string, query: R
     ...(after !== null && { at: findEventNumber(db, tenant, after, first) }),
   });
   if (after !== null && at === null) throw new ServiceError("cursor_expired");
-  return toPage(events.rows, page, ({ id }) => ({ at: 0, id }), toEventView);
+  return toPage(events, page, ({ id }) => ({ at: 0, id }), toEventView);
 }

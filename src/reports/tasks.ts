@@ -1,23 +1,15 @@
 // Lists of tasks: an agent's own (TSK-20), and those of all agents of an account by page or as CSV (TSK-19).
 import { type AgentCall, type ManagementCall, readPage } from "../call.ts";
 import { toFieldError, toValidationError } from "../core/errors.ts";
-import { hashListing, type Page, type Position, toPage } from "../core/page.ts";
+import { hashListing, type Page } from "../core/page.ts";
 import { SIDES } from "../core/vocabulary.ts";
-import { type AccountTaskFilter, type ListedTask, listAccountTasks } from "../tasks/account-list-store.ts";
+import { type ListedTask, listAccountTasks } from "../tasks/account-list-store.ts";
 import { readClocks } from "../tasks/clocks.ts";
 import { buildTaskReads, mergeTasks } from "../tasks/list-store.ts";
 import type { TaskView } from "../tasks/responses.ts";
 import { toTaskPage, toTaskView } from "../tasks/views.ts";
-import { exportAll } from "./export.ts";
+import { type AccountList, answerAccountPage, exportAll, toAccountFilter } from "./export.ts";
 import type { AccountTaskQuery } from "./schema.ts";
-
-const toTaskFilter = ({ did, role, status, since, until }: AccountTaskQuery): AccountTaskFilter => ({
-  did,
-  role,
-  status,
-  since,
-  until,
-});
 
 /** The credential of the call decides which list it gets. */
 export const getTasks = (call: AgentCall | ManagementCall, query: AccountTaskQuery): Promise<Page<TaskView>> =>
@@ -25,7 +17,7 @@ export const getTasks = (call: AgentCall | ManagementCall, query: AccountTaskQue
 
 async function getOwnTasks(call: AgentCall, query: AccountTaskQuery): Promise<Page<TaskView>> {
   const { db, deps, did } = call;
-  const { did: asked, role, ...filter } = toTaskFilter(query);
+  const { did: asked, role, ...filter } = toAccountFilter(query);
   if (asked !== undefined && asked !== did) {
     const message = "An agent can list only its own tasks.";
     throw toValidationError([toFieldError("did", "invalid_value", message)]);
@@ -37,33 +29,20 @@ async function getOwnTasks(call: AgentCall, query: AccountTaskQuery): Promise<Pa
   return toTaskPage(deps.config, mergeTasks(found), page, clocks);
 }
 
-const toTaskPosition = ({ settledAt, settlementId }: ListedTask): Position => ({ at: settledAt, id: settlementId });
-
-async function getAccountTasks(call: ManagementCall, query: AccountTaskQuery): Promise<Page<TaskView>> {
-  const { db, tenant, deps, environment } = call;
-  const filter = toTaskFilter(query);
-  const page = await readPage(call, query, hashListing("tasks", [environment], filter));
+function buildTaskList({ db, deps }: ManagementCall, query: AccountTaskQuery): AccountList<ListedTask, TaskView> {
   const real = deps.clock.now();
-  const { tasks } = await call.read({ tasks: listAccountTasks(db, tenant, filter, real, page) });
-  return toPage(
-    tasks.rows,
-    page,
-    toTaskPosition,
-    (task) => toTaskView(deps.config, task, real + task.clockOffsetMs),
-    tasks.end,
-  );
+  return {
+    list: (owner, range, page) => listAccountTasks(db, owner, { ...toAccountFilter(query), ...range }, real, page),
+    positionOf: ({ settledAt, settlementId }) => ({ at: settledAt, id: settlementId }),
+    toView: (task) => toTaskView(deps.config, task, real + task.clockOffsetMs),
+  };
+}
+
+function getAccountTasks(call: ManagementCall, query: AccountTaskQuery): Promise<Page<TaskView>> {
+  const listing = hashListing("tasks", [call.environment], toAccountFilter(query));
+  return answerAccountPage(call, query, listing, buildTaskList(call, query));
 }
 
 /** Exports the tasks that were opened in at most 31 days. */
-export function exportTasks(
-  call: ManagementCall,
-  query: AccountTaskQuery,
-): Promise<AsyncIterator<readonly TaskView[]>> {
-  const { db, deps } = call;
-  const real = deps.clock.now();
-  return exportAll(call, query, {
-    list: (owner, range, page) => listAccountTasks(db, owner, { ...toTaskFilter(query), ...range }, real, page),
-    positionOf: toTaskPosition,
-    toView: (task) => toTaskView(deps.config, task, real + task.clockOffsetMs),
-  });
-}
+export const exportTasks = (call: ManagementCall, query: AccountTaskQuery) =>
+  exportAll(call, query, buildTaskList(call, query));

@@ -1,19 +1,11 @@
 // Store of the list of an account's tasks (TSK-19): scans the settlements of the account's agents and joins each one's task. A task is shown in its
 // state on the clock of its consumer's platform (ACC-9).
 import { and, type SQL, sql } from "drizzle-orm";
-import type { Position } from "../core/page.ts";
+import type { AskedRows, FoundRows } from "../core/page.ts";
 import type { TaskStatus } from "../core/vocabulary.ts";
 import { type AccountFilter, buildAccountRanges } from "../db/account-ranges.ts";
-import { type Database, type Read, read } from "../db/batch.ts";
-import {
-  type FoundRows,
-  fitsOrEndsScan,
-  IS_SCAN_END,
-  isBelow,
-  selectBareColumns,
-  selectScan,
-  toFoundRows,
-} from "../db/pages.ts";
+import type { Database, Read } from "../db/batch.ts";
+import { isBelow, readRanged, selectBareColumns } from "../db/pages.ts";
 import { type TaskRow, tasks, transactions } from "../db/tables/money.ts";
 import type { Tenant } from "../db/tenant.ts";
 
@@ -43,6 +35,12 @@ const RANGE_COLUMNS = {
 /** Only a sandbox clock can be moved. */
 const OFFSET = sql<number>`case when listed.environment = 'sandbox' then
   coalesce((select p.clock_offset_ms from platforms p where p.platform_id = listed.consumer_platform_id), 0) else 0 end`;
+const SHOWN_COLUMNS = {
+  ...selectBareColumns(tasks, "t"),
+  settledAt: sql<number>`listed.settled_at`.as("listed_at"),
+  settlementId: sql<string>`listed.transaction_id`.as("listed_id"),
+  clockOffsetMs: OFFSET.as("clock_offset_ms"),
+};
 
 /** Lists the newest settlements first. `now`: real time. A page by status scans at most as many settlements as any other page (db/pages.ts). */
 export const listAccountTasks = (
@@ -50,25 +48,15 @@ export const listAccountTasks = (
   tenant: Tenant,
   { status, since, until, ...whose }: AccountTaskFilter,
   now: number,
-  page: { readonly limit: number; readonly after: Position | null },
+  page: AskedRows,
 ): Read<FoundRows<ListedTask>> => {
   const by = until === undefined ? undefined : until - 1;
   const bounds = and(since === undefined ? undefined : sql`${AT} >= ${since}`, isBelow(AT, ID, page.after, by));
   const from = buildAccountRanges(sql`transactions`, tenant, whose, bounds);
-  const scan = selectScan({ columns: RANGE_COLUMNS, from, order: sql`settled_at desc, transaction_id desc` });
+  const ranges = { columns: RANGE_COLUMNS, from, order: sql`settled_at desc, transaction_id desc` };
   const fits = and(sql`t.task_id is not null`, status === undefined ? undefined : hasEffectiveStatus(status, now));
-  const rows = db
-    .select({
-      ...selectBareColumns(tasks, "t"),
-      beyond: IS_SCAN_END,
-      settledAt: sql<number>`listed.settled_at`.as("listed_at"),
-      settlementId: sql<string>`listed.transaction_id`.as("listed_id"),
-      clockOffsetMs: OFFSET.as("clock_offset_ms"),
-    })
-    .from(sql`${scan} left join tasks t on t.task_id = listed.task_id`)
-    .where(fitsOrEndsScan(fits ?? sql`true`))
-    .limit(page.limit + 1);
-  return read(rows, toFoundRows);
+  const joined = sql`left join tasks t on t.task_id = listed.task_id`;
+  return readRanged(db, { ranges, shown: SHOWN_COLUMNS, joined, fits }, page.limit);
 };
 
 /** Selects tasks by effective status: an open task past its window counts as auto-confirmed, whether or not a job has recorded it (TSK-3). */

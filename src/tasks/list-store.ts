@@ -2,7 +2,7 @@
 // or auto-confirmed by the end of its window, whether or not a job has recorded it (TSK-3).
 import { and, type SQL, sql } from "drizzle-orm";
 import { CONFIRMATION_WINDOW_HOURS, HOUR_MS } from "../core/limits.ts";
-import type { Position } from "../core/page.ts";
+import type { AskedRows, Position } from "../core/page.ts";
 import { type Environment, type Side, TASK_OUTCOMES, type TaskOutcome, type TaskStatus } from "../core/vocabulary.ts";
 import { SIDE_COLUMNS } from "../db/account-ranges.ts";
 import { type Database, dropAbsentReads, type Read, readAll } from "../db/batch.ts";
@@ -25,7 +25,6 @@ const ORDER = sql`confirm_by desc, task_id desc`;
 
 /** `environment`: null for the agent's own. */
 type ListedParty = { readonly did: string; readonly environment: Environment | null };
-type PageRequest = { readonly limit: number; readonly after: Position | null };
 
 /** The reads of a page, none for a side without a match. D1 merges at most five ranges, so early ends have a read of their own on each side. */
 export const buildTaskReads = (
@@ -34,7 +33,7 @@ export const buildTaskReads = (
   of: ListedParty,
   filter: TaskFilter,
   clocks: Clocks,
-  page: PageRequest,
+  page: AskedRows,
 ) => {
   const list = (side: Side, early: boolean) => {
     if (!sides.includes(side) || (early && of.environment === "production")) return null;
@@ -67,7 +66,7 @@ function listSide(
   side: Side,
   { did, environment }: ListedParty,
   ranges: readonly (SQL | undefined)[],
-  page: PageRequest,
+  page: AskedRows,
 ): Read<ClockedTask[]> | null {
   if (ranges.length === 0) return null;
   const from = ranges.map(

@@ -1,6 +1,6 @@
 // Lists vaults that held less than their lines say, newest first. The follower writes these differences.
 import { and, desc, eq, getTableColumns, sql } from "drizzle-orm";
-import type { Position } from "../core/page.ts";
+import type { AskedRows } from "../core/page.ts";
 import { type Database, type Read, readAll } from "../db/batch.ts";
 import { type LedgerDifference, ledgerDifferences } from "../db/tables/chain.ts";
 import { alerts } from "../db/tables/journal.ts";
@@ -15,7 +15,7 @@ export const toDifferencePlace = ({ network, did, contract, held, expected }: Le
 export const listDifferences = (
   db: Database,
   filter: { readonly network: string | undefined; readonly did: string | undefined },
-  { limit, after }: { readonly limit: number; readonly after: Position | null },
+  { limit, after }: AskedRows,
 ): Read<ListedDifference[]> => {
   const { foundAt, network, did, contract, held, expected } = ledgerDifferences;
   const [afterNetwork = "", afterDid = "", afterContract = "", afterHeld = "", afterExpected = ""] =

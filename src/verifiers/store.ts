@@ -1,7 +1,8 @@
 // Store of Verifiers.
-import { and, desc, eq, lt, sql } from "drizzle-orm";
-import type { Position } from "../core/page.ts";
-import { type Database, guard, mustChange, type Read, read, readAll, readOne, type Statement } from "../db/batch.ts";
+import { and, eq, sql } from "drizzle-orm";
+import type { AskedRows } from "../core/page.ts";
+import { type Database, guard, mustChange, type Read, read, readOne, type Statement } from "../db/batch.ts";
+import { readNewest } from "../db/pages.ts";
 import { type UsedCredentialRow, usedCredentials, type VerifierRow, verifiers } from "../db/tables/principals.ts";
 
 export const insertVerifier = (db: Database, row: VerifierRow): Statement => db.insert(verifiers).values(row);
@@ -10,18 +11,8 @@ export const findVerifier = (db: Database, verifierId: string): Read<VerifierRow
   readOne(db.select().from(verifiers).where(eq(verifiers.verifierId, verifierId)));
 
 /** Newest first. Ids are ordered by time, so the id is the whole keyset. */
-export const listVerifiers = (
-  db: Database,
-  page: { readonly limit: number; readonly after: Position | null },
-): Read<VerifierRow[]> =>
-  readAll(
-    db
-      .select()
-      .from(verifiers)
-      .where(page.after === null ? undefined : lt(verifiers.verifierId, page.after.id))
-      .orderBy(desc(verifiers.verifierId))
-      .limit(page.limit + 1),
-  );
+export const listVerifiers = (db: Database, page: AskedRows): Read<VerifierRow[]> =>
+  readNewest(db, { table: verifiers, id: verifiers.verifierId }, page);
 
 /** Aborts the batch (Conflict) if another change came between. */
 export const updateVerifier = (db: Database, before: VerifierRow, after: VerifierRow): Statement[] =>

@@ -3,9 +3,8 @@ import { type ManagementCall, type Precheck, precheck, readPage } from "../call.
 import { ServiceError } from "../core/errors.ts";
 import { decodeIdInstant } from "../core/ids.ts";
 import { DAY_MS, DELIVERY_RETENTION_DAYS, MINUTE_MS, SECOND_MS } from "../core/limits.ts";
-import { hashListing, type Page, toPage } from "../core/page.ts";
+import { type FoundRows, hashListing, type Page, toPage } from "../core/page.ts";
 import type { Statement } from "../db/batch.ts";
-import type { FoundRows } from "../db/pages.ts";
 import type { EndpointRow, QueuedRow } from "../db/tables/webhooks.ts";
 import { findTried, type ListedDelivery, listTried, markPending, type TriedDelivery } from "./log-store.ts";
 import { wakeEndpoint } from "./nudge.ts";
@@ -48,11 +47,10 @@ export async function getDeliveries(
   );
   const shown = rows.filter(({ deliveryId }) => (decodeIdInstant("dlv", deliveryId) ?? 0) >= computeOldestShown(now));
   return toPage(
-    shown,
+    { rows: shown, end },
     asked,
     ({ deliveryId: id }) => ({ at: 0, id }),
     (row) => toDeliveryView(own, row),
-    end,
   );
 }
 

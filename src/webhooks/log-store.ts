@@ -1,15 +1,9 @@
 // Store of the log of deliveries: one row for each delivery, from its first attempt on.
 import { and, eq, getTableColumns, isNull, type SQL, sql } from "drizzle-orm";
 import { ATTEMPTS_KEPT } from "../core/limits.ts";
-import { type Database, mustChange, type Read, read, readOne, type Statement } from "../db/batch.ts";
-import {
-  type FoundRows,
-  fitsOrEndsScan,
-  IS_SCAN_END,
-  selectBareColumns,
-  selectScan,
-  toFoundRows,
-} from "../db/pages.ts";
+import type { FoundRows } from "../core/page.ts";
+import { type Database, mustChange, type Read, readOne, type Statement } from "../db/batch.ts";
+import { readRanged, selectBareColumns } from "../db/pages.ts";
 import { splitIntoParts } from "../db/parts.ts";
 import {
   type Attempt,
@@ -98,16 +92,9 @@ export function listTried(
 ): Read<FoundRows<ListedDelivery>> {
   const below = after === null ? undefined : sql`delivery_id < ${after}`;
   const from = [sql`webhook_deliveries where ${and(sql`webhook_id = ${webhookId}`, below)}`];
-  const source = selectScan({ columns: LOG_FIELDS, from, order: sql`delivery_id desc` });
+  const ranges = { columns: LOG_FIELDS, from, order: sql`delivery_id desc` };
   const fits = and(filter.status === undefined ? undefined : sql`status = ${filter.status}`, matchFilter(filter));
-  return read(
-    db
-      .select({ ...listedColumns, beyond: IS_SCAN_END })
-      .from(source)
-      .where(fitsOrEndsScan(fits ?? sql`true`))
-      .limit(limit + 1),
-    toFoundRows<ListedDelivery & { beyond: number }>,
-  );
+  return readRanged(db, { ranges, shown: listedColumns, fits }, limit);
 }
 
 /** `hasEvent`: whether the event that it sends is still kept. */

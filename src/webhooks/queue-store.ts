@@ -2,8 +2,9 @@
 // removal, and its row in the log (docs/performance.md).
 import { and, eq, getTableColumns, sql } from "drizzle-orm";
 import { computeFirstId, decodeIdInstant } from "../core/ids.ts";
+import type { FoundRows } from "../core/page.ts";
 import { type Database, mustChange, type Read, read, readAll, readOne, type Statement } from "../db/batch.ts";
-import { type FoundRows, fitsOrEndsScan, IS_SCAN_END, selectScan, toFoundRows } from "../db/pages.ts";
+import { fitsOrEndsScan, IS_SCAN_END, selectScan, toFoundRows } from "../db/pages.ts";
 import { splitIntoParts } from "../db/parts.ts";
 import { events } from "../db/tables/journal.ts";
 import { type DeliveryRow, type QueuedRow, webhookQueue as queue } from "../db/tables/webhooks.ts";

@@ -1,8 +1,9 @@
 // Store of endpoints.
-import { and, desc, eq, lt, type SQL, sql } from "drizzle-orm";
+import { and, eq, type SQL, sql } from "drizzle-orm";
 import { WEBHOOKS_MAX } from "../core/limits.ts";
-import type { Position } from "../core/page.ts";
+import type { AskedRows } from "../core/page.ts";
 import { type Database, mustChange, type Read, read, readAll, readOne, type Statement } from "../db/batch.ts";
+import { readNewest } from "../db/pages.ts";
 import { events } from "../db/tables/journal.ts";
 import { type EndpointRow, webhookEndpoints as endpoints } from "../db/tables/webhooks.ts";
 import { isOfTenant, type Tenant } from "../db/tenant.ts";
@@ -20,19 +21,8 @@ export const findById = (db: Database, webhookId: string): Read<EndpointRow | nu
   readOne(db.select().from(endpoints).where(eq(endpoints.webhookId, webhookId)));
 
 /** Newest first; ids are time-ordered. */
-export const listEndpoints = (
-  db: Database,
-  tenant: Tenant,
-  { limit, after }: { readonly limit: number; readonly after: Position | null },
-): Read<EndpointRow[]> =>
-  readAll(
-    db
-      .select()
-      .from(endpoints)
-      .where(and(isOfTenant(endpoints, tenant), after === null ? undefined : lt(endpoints.webhookId, after.id)))
-      .orderBy(desc(endpoints.webhookId))
-      .limit(limit + 1),
-  );
+export const listEndpoints = (db: Database, tenant: Tenant, page: AskedRows): Read<EndpointRow[]> =>
+  readNewest(db, { table: endpoints, where: isOfTenant(endpoints, tenant), id: endpoints.webhookId }, page);
 
 const selectEndpointCount = (tenant: Tenant): SQL<number> =>
   sql<number>`(select count(*) from ${endpoints} where ${isOfTenant(endpoints, tenant)})`;

@@ -85,11 +85,10 @@ describe("a page", () => {
   it("continues after the last row that was looked at when further filters leave fewer than `limit`", () => {
     const scanned = (of: typeof rows, limit: number) =>
       toPage(
-        of,
+        { rows: of, end: { at: 7, id: "last" } },
         { limit, listing: LISTING },
         (row) => row,
         (row) => row.id,
-        { at: 7, id: "last" },
       );
     const short = scanned(rows, 20);
     expect([short.data.length, short.has_more]).toEqual([5, true]);
