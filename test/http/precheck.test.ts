@@ -1,6 +1,7 @@
 // All faults of one body are reported together, also those that only configuration, the clock or the database knows (HTTP-12). A foreign or unknown
 // object of the path, or a stranger to it, comes before them (HTTP-18).
 import { beforeAll, describe, expect, it } from "vitest";
+import { ROUTES } from "../../src/app.ts";
 import { account, payOnChain } from "../support/chain.ts";
 import {
   type Agent,
@@ -285,5 +286,20 @@ describe("an order in the client form that the schema finds faulty", () => {
   it("is a plain 422 if no intent is requested", async () => {
     const { status, body } = await ask("network=base-sepolia");
     expect([status, body.code]).toEqual([422, "validation_failed"]);
+  });
+});
+
+describe("the object that a path names", () => {
+  const NAMED = ROUTES.filter(({ object, surfaces }) => object !== undefined && surfaces.includes("management"));
+
+  it("is not found before the query is judged, on every route that declares it", async () => {
+    const other = await createWorld();
+    const { did } = await other.provider();
+    expect(NAMED.length).toBeGreaterThan(30);
+    for (const { method, path, operationId } of NAMED) {
+      const unknown = path.replace("{did}", did).replaceAll(/\{\w+\}/g, "unknown");
+      const { status, body } = await world.call(method.toUpperCase(), `${unknown}?tip=1`);
+      expect([operationId, status, body.code]).toEqual([operationId, 404, "not_found"]);
+    }
   });
 });
