@@ -1,11 +1,12 @@
-// Drives chain operations (CHN-14). An operation names the state that the contract should have, and is done when the contract has it, whatever
+// Drives and records chain operations (CHN-14). An operation names the state that the contract should have, and is done when the contract has it, whatever
 // happened to a transaction. Each round plans the next call from the contract's present state; the signer sends, resends and replaces. The caller
-// commits the outcome with its own rows. Each kind has its own file, such as split.ts.
+// commits the record with its own rows. Each kind has its own file, such as split.ts.
 import { systemClock } from "../core/clock.ts";
-import { MINUTE_MS } from "../core/limits.ts";
+import { HOUR_MS, MINUTE_MS } from "../core/limits.ts";
 import type { Database, Statement } from "../db/batch.ts";
+import type { OperationRow } from "../db/tables/chain.ts";
 import type { ChainGateway, ChainResult, Plan, Precedence, Signer } from "./gateway.ts";
-import { type OperationKey, putOperation } from "./store.ts";
+import { changeOperation, noteCheck, type OperationKey, putOperation } from "./store.ts";
 
 /** `done`: `onChain` is the contract's state. `failed`: the contract refuses, and would refuse again. `waiting`: a later run continues. */
 export type DriveResult<T> =
@@ -108,23 +109,63 @@ async function isPlannedDone<T>(plan: Operation<T>["plan"]): Promise<boolean> {
   return planned.ok && planned.value.state === "done";
 }
 
-/** Returns the statement that records the progress, for the caller's batch. The operation is rechecked, however it ended. */
-export function recordOperation(
+// ---- Recording -----------------------------------------------------------------------------------------------------------
+
+const toReason = (driven: DriveResult<unknown>): string | null => (driven.state === "done" ? null : driven.reason);
+
+/** Returns the statement that records the progress of an operation that was not read. It is rechecked, however it ended. */
+export function putDriven(
   db: Database,
   key: OperationKey,
-  wanted: Readonly<Record<string, string | null>>,
+  wanted: OperationRow["wanted"],
   driven: DriveResult<unknown>,
   now: number,
 ): Statement {
-  const { state, txHash } = driven;
-  const reason = driven.state === "done" ? null : driven.reason;
-  return putOperation(db, key, { wanted, status: state, reason, txHash, nextCheckAt: computeFirstCheck(now) }, now);
+  const { state: status, txHash } = driven;
+  return putOperation(
+    db,
+    key,
+    { wanted, status, reason: toReason(driven), txHash, nextCheckAt: computeFirstCheck(now) },
+    now,
+  );
 }
+
+/** What a kind of operation records otherwise than how it was driven: a step that is done may leave more to do. */
+export type OwnProgress = Pick<OperationRow, "wanted"> &
+  Partial<Pick<OperationRow, "status" | "reason" | "nextCheckAt">>;
+
+/**
+ * Records the progress of an operation. Aborts the batch if it changed since it was read. A refusal may end, such as that of a wallet which the token
+ * refuses, so a failed operation is tried again each hour; every other one is looked at again after a minute.
+ */
+export function recordDriven(
+  db: Database,
+  read: OperationRow,
+  driven: DriveResult<unknown>,
+  own: OwnProgress,
+  now: number,
+): Statement[] {
+  const { state: status, txHash } = driven;
+  const nextCheckAt = status === "failed" ? now + HOUR_MS : computeFirstCheck(now);
+  const sent = txHash === null ? {} : { txHash };
+  return changeOperation(db, read, { status, reason: toReason(driven), nextCheckAt, ...sent, ...own, checks: 0 }, now);
+}
+
+/** Records that the contract still has the state of an operation that is done, unless the operation changed since it was read. */
+export function recordRecheck(db: Database, read: OperationRow, now: number): Statement {
+  const checks = read.checks + 1;
+  const [last, next] = [CHECKS_AFTER_MINUTES[checks - 1], CHECKS_AFTER_MINUTES[checks]];
+  // After the last check, the operation's block is deep enough.
+  const isDeep = last === undefined || next === undefined;
+  return noteCheck(db, read, checks, isDeep ? null : now + (next - last) * MINUTE_MS);
+}
+
+/** Records nothing but when the operation is looked at again. Aborts the batch if it changed since it was read. */
+export const postponeOperation = (
+  db: Database,
+  read: OperationRow,
+  nextCheckAt: number | null,
+  now: number,
+): Statement[] => changeOperation(db, read, { nextCheckAt }, now);
 
 export const computeFirstCheck = (now: number): number => now + CHECKS_AFTER_MINUTES[0] * MINUTE_MS;
-
-/** Returns the instant of the next recheck after `checks` rechecks; null if the operation's block is deep enough. */
-export function computeNextCheck(checks: number, now: number): number | null {
-  const [last, next] = [CHECKS_AFTER_MINUTES[checks - 1], CHECKS_AFTER_MINUTES[checks]];
-  return last === undefined || next === undefined ? null : now + (next - last) * MINUTE_MS;
-}

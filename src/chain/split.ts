@@ -2,7 +2,7 @@
 import type { Database, Statement } from "../db/batch.ts";
 import type { SplitOnChain, WalletChange, WantedSplit } from "./gateway.ts";
 import { hashDid } from "./hashes.ts";
-import { type ChainTools, type DriveResult, driveOperation, recordOperation } from "./operations.ts";
+import { type ChainTools, type DriveResult, driveOperation, putDriven } from "./operations.ts";
 import type { OperationKey } from "./store.ts";
 
 /** A provider's operational wallet, and its threshold in base units. If the wallet is null, the contract's wallet stays as it is. */
@@ -55,4 +55,4 @@ export const recordSplit = (
   { wallet, threshold }: Split,
   driven: DriveResult<unknown>,
   now: number,
-): Statement => recordOperation(db, toSplitKey(network, did), { wallet, threshold: String(threshold) }, driven, now);
+): Statement => putDriven(db, toSplitKey(network, did), { wallet, threshold: String(threshold) }, driven, now);

@@ -4,7 +4,7 @@ import { and, asc, eq, lte, type SQL, sql } from "drizzle-orm";
 import type { Due } from "../core/due.ts";
 import { BLOCK_CLOCK_SKEW_SECONDS, SECOND_MS } from "../core/limits.ts";
 import type { OperationKind, OperationStatus } from "../core/vocabulary.ts";
-import { type Database, guard, type Read, readAll, readOne, type Statement } from "../db/batch.ts";
+import { type Database, mustChange, type Read, readAll, readOne, type Statement } from "../db/batch.ts";
 import { chainOperations, type OperationRow } from "../db/tables/chain.ts";
 import type { RefundRow } from "../db/tables/disputes.ts";
 
@@ -12,6 +12,9 @@ export type OperationKey = Pick<OperationRow, "network" | "kind" | "subject">;
 
 const matchesKey = ({ network, kind, subject }: OperationKey) =>
   and(eq(chainOperations.network, network), eq(chainOperations.kind, kind), eq(chainOperations.subject, subject));
+
+/** Later than every instant at which the operation was changed before, so that `isUnchanged` notices each change. */
+const toLaterThanStored = (now: number) => sql`max(${chainOperations.updatedAt} + 1, ${now})`;
 
 export const findOperation = (db: Database, key: OperationKey): Read<OperationRow | null> =>
   readOne(db.select().from(chainOperations).where(matchesKey(key)));
@@ -32,6 +35,7 @@ export const putOperation = (db: Database, key: OperationKey, outcome: Outcome, 
         ...set,
         txHash: outcome.txHash ?? sql`${txHash}`,
         ...(outcome.status !== "done" && { nextCheckAt: soonest }),
+        updatedAt: toLaterThanStored(now),
       },
     });
 };
@@ -45,21 +49,21 @@ export const changeWanted = (
 ): Statement =>
   db
     .update(chainOperations)
-    .set({ wanted, ...(txHash !== null && { txHash }), nextCheckAt, checks: 0, updatedAt: now })
+    .set({ wanted, ...(txHash !== null && { txHash }), nextCheckAt, checks: 0, updatedAt: toLaterThanStored(now) })
     .where(and(matchesKey(key), eq(chainOperations.status, "done")));
 
 /** Rechecks an operation now, because the contract may have, or get, a state that is no longer wanted. */
 export const recheckOperation = (db: Database, key: OperationKey, now: number): Statement =>
   db
     .update(chainOperations)
-    .set({ status: "waiting", reason: null, nextCheckAt: now, updatedAt: now })
+    .set({ status: "waiting", reason: null, nextCheckAt: now, updatedAt: toLaterThanStored(now) })
     .where(matchesKey(key));
 
 /** Rechecks awards that were paid, or had nothing left, if a refund or payout of their settlement is taken back. `keys` selects one column. */
 export const recheckPayouts = (db: Database, network: string, keys: SQL, now: number): Statement =>
   db
     .update(chainOperations)
-    .set({ nextCheckAt: now, checks: 0, updatedAt: sql`max(${chainOperations.updatedAt} + 1, ${now})` })
+    .set({ nextCheckAt: now, checks: 0, updatedAt: toLaterThanStored(now) })
     .where(
       and(
         eq(chainOperations.network, network),
@@ -82,7 +86,7 @@ export const recheckOperations = (
     : [
         db
           .update(chainOperations)
-          .set({ status: "waiting", reason: null, nextCheckAt: now, updatedAt: now })
+          .set({ status: "waiting", reason: null, nextCheckAt: now, updatedAt: toLaterThanStored(now) })
           .where(
             and(
               eq(chainOperations.network, network),
@@ -92,27 +96,50 @@ export const recheckOperations = (
           ),
       ];
 
+const toRequest = (wanted: OperationRow["wanted"], nextCheckAt: number) =>
+  ({ wanted, status: "waiting", reason: null, txHash: null, nextCheckAt, checks: 0 }) as const;
+
 /** The operation is due at once, without a transaction. `asks`: when its owner asked for it in the last day, if that is limited (MKT-29). */
 export const requestOperation = (
   db: Database,
-  key: OperationKey,
+  { network, kind, subject }: OperationKey,
   wanted: OperationRow["wanted"],
   now: number,
   asks?: readonly number[],
 ): Statement => {
-  const { network, kind, subject, updatedAt } = chainOperations;
-  const { network: on, kind: of, subject: about } = key;
-  const due = { wanted, status: "waiting", reason: null, txHash: null, nextCheckAt: now, checks: 0 } as const;
-  const set = { ...due, ...(asks && { asks }) };
+  const set = { ...toRequest(wanted, now), ...(asks && { asks }) };
   return db
     .insert(chainOperations)
-    .values({ network: on, kind: of, subject: about, ...set, createdAt: now, updatedAt: now })
+    .values({ network, kind, subject, ...set, createdAt: now, updatedAt: now })
     .onConflictDoUpdate({
-      target: [network, kind, subject],
-      // Differs from every value that was read before, so that `operationUnchanged` notices the change.
-      set: { ...set, updatedAt: sql`max(${updatedAt} + 1, ${now})` },
+      target: [chainOperations.network, chainOperations.kind, chainOperations.subject],
+      set: { ...set, updatedAt: toLaterThanStored(now) },
     });
 };
+
+const isUnchanged = (read: OperationRow) =>
+  and(matchesKey(read), eq(chainOperations.updatedAt, read.updatedAt), eq(chainOperations.status, read.status));
+
+type Change = Partial<Outcome & Pick<OperationRow, "checks" | "asks">>;
+
+/** Changes an operation. Aborts the batch if the operation changed since it was read. */
+export const changeOperation = (db: Database, read: OperationRow, set: Change, now: number): Statement[] =>
+  mustChange(
+    db,
+    db
+      .update(chainOperations)
+      .set({ ...set, updatedAt: toLaterThanStored(now) })
+      .where(isUnchanged(read)),
+  );
+
+/** Requests an operation that was requested before. Aborts the batch if it changed since it was read. */
+export const requestAgain = (
+  db: Database,
+  read: OperationRow,
+  wanted: OperationRow["wanted"],
+  now: number,
+  own: Change = {},
+): Statement[] => changeOperation(db, read, { ...toRequest(wanted, now), ...own }, now);
 
 export const dropOperation = (db: Database, key: OperationKey): Statement =>
   db.delete(chainOperations).where(matchesKey(key));
@@ -123,17 +150,6 @@ export const recordReleaseTx = (db: Database, network: string, did: string, txHa
     .update(chainOperations)
     .set({ txHash })
     .where(and(matchesKey({ network, kind: "release", subject: did }), sql`tx_hash is null`));
-
-/** Sets the next check, even if an earlier one was due. */
-export const setNextCheck = (db: Database, key: OperationKey, nextCheckAt: number | null, now: number): Statement =>
-  db.update(chainOperations).set({ nextCheckAt, updatedAt: now }).where(matchesKey(key));
-
-/** Guard: aborts the batch if the operation changed since it was read. */
-export const operationUnchanged = (db: Database, read: OperationRow): Statement =>
-  guard(
-    db,
-    sql`exists (select 1 from chain_operations where ${matchesKey(read)} and updated_at = ${read.updatedAt} and status = ${read.status})`,
-  );
 
 export const findDueOperations = (
   db: Database,
@@ -166,12 +182,7 @@ export const findDueOperations = (
 
 /** Records a check, unless the operation changed since it was read. */
 export const noteCheck = (db: Database, read: OperationRow, checks: number, nextCheckAt: number | null): Statement =>
-  db
-    .update(chainOperations)
-    .set({ checks, nextCheckAt })
-    .where(
-      and(matchesKey(read), eq(chainOperations.updatedAt, read.updatedAt), eq(chainOperations.status, read.status)),
-    );
+  db.update(chainOperations).set({ checks, nextCheckAt }).where(isUnchanged(read));
 
 // ---- Refunds ---------------------------------------------------------------------------------------------------------------
 

@@ -24,3 +24,13 @@ export async function retryConflicts<T>(attempt: () => Promise<T>): Promise<T> {
     }
   }
 }
+
+/** Returns false after a Conflict: what was to be done is still due, and a later run decides it on a fresh reading. */
+export async function leaveConflicts(run: () => Promise<boolean>): Promise<boolean> {
+  try {
+    return await run();
+  } catch (thrown) {
+    if (thrown instanceof Conflict) return false;
+    throw thrown;
+  }
+}

@@ -2,15 +2,21 @@
 // change together.
 import type { Signer } from "../chain/gateway.ts";
 import type { Network } from "../chain/networks.ts";
-import { computeFirstCheck, computeNextCheck, type DriveResult } from "../chain/operations.ts";
-import { noteCheck, operationUnchanged, putOperation, requestOperation, setNextCheck } from "../chain/store.ts";
+import {
+  type DriveResult,
+  type OwnProgress,
+  postponeOperation,
+  recordDriven,
+  recordRecheck,
+} from "../chain/operations.ts";
+import { changeOperation, requestAgain } from "../chain/store.ts";
 import { type ActOnChain, isActCancelled, type VaultAct } from "../chain/vault-acts.ts";
 import { commitAll } from "../commit.ts";
 import type { Deps } from "../context.ts";
 import { decodeIdInstant } from "../core/ids.ts";
 import { CANCELLED_PAYOUT_KEPT_DAYS, DAY_MS, HOUR_MS, MINUTE_MS, PAYOUT_DAYS_MAX, SECOND_MS } from "../core/limits.ts";
 import type { RefundStatus } from "../core/vocabulary.ts";
-import type { Statement } from "../db/batch.ts";
+import { commit, type Statement } from "../db/batch.ts";
 import type { FollowerRow, OperationRow } from "../db/tables/chain.ts";
 import type { DisputeRow } from "../db/tables/disputes.ts";
 import type { EscrowRow, TransactionRow } from "../db/tables/money.ts";
@@ -57,6 +63,7 @@ export const toAwardPart = ({ wanted }: OperationRow): AwardPart | null => {
   const { before, amount } = wanted;
   return before && amount ? { before: Number(before), amount: Number(amount) } : null;
 };
+export const toWantedPart = ({ before, amount }: AwardPart) => ({ before: String(before), amount: String(amount) });
 export const toPayoutSchedule = ({ wanted }: OperationRow) => {
   const { effective_at: effectiveAt, nonce } = wanted;
   return effectiveAt && nonce ? { effectiveAt: Number(effectiveAt), nonce: Number(nonce) } : null;
@@ -84,17 +91,26 @@ export const isPayoutExpired = ({ transaction, dispute }: AwardState): boolean =
   return Date.now() > settledAt + PAYOUT_DAYS_MAX * DAY_MS;
 };
 
+/** Commits a change of the award's operation with what it changes of the dispute. */
+async function commitAward(
+  deps: Deps,
+  at: AwardState,
+  change: readonly Statement[],
+  set: Partial<DisputeRow>,
+  alert?: Alert,
+): Promise<true> {
+  const alerts = alert ? [raiseAlert(deps.db, alert)] : [];
+  await commitAll(deps, [...change, ...recordRefundProgress(deps, at, set), ...alerts]);
+  return true;
+}
+
 /** Drops a part of which wallets have refunded all or much since: the rest becomes a new part. */
 export async function dropPart(deps: Deps, at: AwardState, part: AwardPart): Promise<void> {
-  const { db } = deps;
   const { operation, dispute } = at;
-  const remade = dispute.partsRemade + (computeAwardLeft(at, part.before) > 0 ? 1 : 0);
+  const partsRemade = dispute.partsRemade + (computeAwardLeft(at, part.before) > 0 ? 1 : 0);
   const owed = computeRefundOwed(at);
-  await commitAll(deps, [
-    operationUnchanged(db, operation),
-    requestOperation(db, operation, {}, Date.now()),
-    ...recordRefundProgress(deps, at, { refundStatus: toRefundStatus(owed, "owed"), owed, partsRemade: remade }),
-  ]);
+  const set = { refundStatus: toRefundStatus(owed, "owed"), owed, partsRemade };
+  await commitAward(deps, at, requestAgain(deps.db, operation, {}, Date.now()), set);
 }
 
 /**
@@ -102,69 +118,44 @@ export async function dropPart(deps: Deps, at: AwardState, part: AwardPart): Pro
  * an hour an operator is alerted.
  */
 export async function recheckLostSettlement(deps: Deps, at: AwardState): Promise<boolean> {
-  const { db } = deps;
   const { operation, dispute } = at;
   const now = Date.now();
   const stays = now - operation.createdAt > HOUR_MS;
-  await commitAll(deps, [
-    operationUnchanged(db, operation),
-    setNextCheck(db, operation, now + (stays ? HOUR_MS : MINUTE_MS), now),
-    ...(stays ? [raiseAlert(db, toLostSettlementAlert(dispute))] : []),
-  ]);
-  return true;
+  const change = postponeOperation(deps.db, operation, now + (stays ? HOUR_MS : MINUTE_MS), now);
+  return commitAward(deps, at, change, {}, stays ? toLostSettlementAlert(dispute) : undefined);
 }
 
 /** Waits for contributions. Ends if no refund is owed any longer, or if the contract's 400 days are over. */
 export async function recordNothingToPay(deps: Deps, at: AwardState): Promise<boolean> {
-  const { db } = deps;
-  const { operation } = at;
+  const { operation, dispute } = at;
   const owed = computeRefundOwed(at);
   const left = computeRefundLeft(at);
   const now = Date.now();
   // Refunds that are not booked yet leave nothing to give up: the next check sees them booked.
   if (left > 0 && isPayoutExpired(at)) return giveUpAward(deps, at, "expired");
-  await commitAll(deps, [
-    operationUnchanged(db, operation),
-    setNextCheck(db, operation, owed === 0 ? null : now + (left === 0 ? MINUTE_MS : HOUR_MS), now),
-    ...recordRefundProgress(deps, at, {
-      ...toPaidColumns(at, at.dispute.paidOut),
-      refundStatus: toRefundStatus(owed, "owed"),
-      owed,
-    }),
-  ]);
-  return true;
+  const nextCheckAt = owed === 0 ? null : now + (left === 0 ? MINUTE_MS : HOUR_MS);
+  const set = { ...toPaidColumns(at, dispute.paidOut), refundStatus: toRefundStatus(owed, "owed"), owed };
+  return commitAward(deps, at, postponeOperation(deps.db, operation, nextCheckAt, now), set);
 }
 
 /** Stops paying an award and alerts an operator. After a cancellation the vault reserves the refund, because an operator may repeat the payout. */
 export async function giveUpAward(deps: Deps, at: AwardState, reason: string): Promise<boolean> {
-  const { db } = deps;
   const { operation, dispute } = at;
   const now = Date.now();
   const keptUntil = reason === "cancelled" ? now + CANCELLED_PAYOUT_KEPT_DAYS * DAY_MS : now;
   const wanted = reason === "cancelled" ? { kept_until: String(keptUntil) } : {};
   const { nextCheckAt, set } = reserveUntil(at, keptUntil, now);
-  await commitAll(deps, [
-    operationUnchanged(db, operation),
-    putOperation(db, operation, { wanted, status: "failed", reason, txHash: null, nextCheckAt }, now),
-    setNextCheck(db, operation, nextCheckAt, now),
-    ...recordRefundProgress(deps, at, set),
-    raiseAlert(db, toRefusedPayoutAlert(dispute, reason)),
-  ]);
-  return true;
+  const change = changeOperation(deps.db, operation, { wanted, status: "failed", reason, nextCheckAt }, now);
+  return commitAward(deps, at, change, set, toRefusedPayoutAlert(dispute, reason));
 }
 
 /** Updates the reserve of a cancelled award each hour, and releases it when its days are over. */
 export async function updateReserve(deps: Deps, at: AwardState): Promise<boolean> {
-  const { db } = deps;
   const { operation, dispute } = at;
   const now = Date.now();
   const { nextCheckAt, set } = reserveUntil(at, Number(operation.wanted["kept_until"] ?? 0), now);
-  await commitAll(deps, [
-    operationUnchanged(db, operation),
-    setNextCheck(db, operation, nextCheckAt, now),
-    ...recordRefundProgress(deps, at, { ...toPaidColumns(at, dispute.paidOut), ...set }),
-  ]);
-  return true;
+  const change = postponeOperation(deps.db, operation, nextCheckAt, now);
+  return commitAward(deps, at, change, { ...toPaidColumns(at, dispute.paidOut), ...set });
 }
 
 function reserveUntil(at: AwardState, until: number, now: number) {
@@ -186,11 +177,7 @@ export function repeatAward(
   const set = { refundStatus: toRefundStatus(owed, "owed"), owed };
   return {
     row: { ...dispute, ...set },
-    statements: [
-      operationUnchanged(deps.db, operation),
-      requestOperation(deps.db, operation, {}, Date.now()),
-      ...recordRefundProgress(deps, at, set),
-    ],
+    statements: [...requestAgain(deps.db, operation, {}, Date.now()), ...recordRefundProgress(deps, at, set)],
   };
 }
 
@@ -201,7 +188,6 @@ export async function recordPartOutcome(
   driven: DriveResult<ActOnChain>,
 ): Promise<boolean> {
   const { part } = sent;
-  const { db } = deps;
   const { operation, dispute } = at;
   const now = Date.now();
   if (driven.state === "failed") return recordFailed(deps, at, sent, driven.reason);
@@ -209,25 +195,20 @@ export async function recordPartOutcome(
   if (driven.state === "done" && scheduled === null) return recordPaid(deps, at, part, driven.txHash);
   const known = scheduled ?? toPayoutSchedule(operation);
   const wanted = {
-    before: String(part.before),
-    amount: String(part.amount),
+    ...toWantedPart(part),
     ...(known && { effective_at: String(known.effectiveAt), nonce: String(known.nonce) }),
   };
-  const reason = driven.state === "waiting" ? driven.reason : "scheduled";
-  const nextCheckAt = scheduled ? Math.max(scheduled.effectiveAt + SECOND_MS, now + MINUTE_MS) : computeFirstCheck(now);
+  const continueAt = scheduled && Math.max(scheduled.effectiveAt + SECOND_MS, now + MINUTE_MS);
+  const own: OwnProgress =
+    continueAt === null ? { wanted } : { wanted, status: "waiting", reason: "scheduled", nextCheckAt: continueAt };
   const owed = computeRefundOwed(at, part.before);
   const status: RefundStatus = scheduled || driven.txHash !== null ? "sent" : dispute.refundStatus;
-  await commitAll(deps, [
-    operationUnchanged(db, operation),
-    putOperation(db, operation, { wanted, status: "waiting", reason, txHash: driven.txHash, nextCheckAt }, now),
-    setNextCheck(db, operation, nextCheckAt, now),
+  await commitAward(deps, at, recordDriven(deps.db, operation, driven, own, now), {
+    ...toUnpaidColumns(at, part),
     // The vault reserves the whole part, because the contract pays all of it even if wallets have refunded some.
-    ...recordRefundProgress(deps, at, {
-      ...toUnpaidColumns(at, part),
-      owed: Math.max(owed, part.amount),
-      refundStatus: toRefundStatus(owed, status),
-    }),
-  ]);
+    owed: Math.max(owed, part.amount),
+    refundStatus: toRefundStatus(owed, status),
+  });
   return driven.state !== "waiting";
 }
 
@@ -237,26 +218,17 @@ export async function recordPaid(deps: Deps, at: AwardState, part: AwardPart, tx
   const now = Date.now();
   // If a reorg removed a refund after the award was paid, the rest becomes a new part.
   if (operation.status === "done" && txHash === null && computeRefundOwed(at) === 0) {
-    const checks = operation.checks + 1;
-    await commitAll(deps, [noteCheck(db, operation, checks, computeNextCheck(checks, now))]);
+    await commit(db, [recordRecheck(db, operation, now)]);
     return true;
   }
   const paidOut = part.before + part.amount;
   const owed = computeRefundOwed(at, paidOut);
   // The next check plans the next part.
-  const wanted = owed === 0 ? { before: String(part.before), amount: String(part.amount) } : {};
-  const status = owed === 0 ? "done" : "waiting";
-  const nextCheckAt = owed === 0 ? computeFirstCheck(now) : now + HOUR_MS;
-  await commitAll(deps, [
-    operationUnchanged(db, operation),
-    putOperation(db, operation, { wanted, status, reason: null, txHash, nextCheckAt }, now),
-    setNextCheck(db, operation, nextCheckAt, now),
-    ...recordRefundProgress(deps, at, {
-      ...toPaidColumns(at, paidOut),
-      owed,
-      refundStatus: toRefundStatus(owed, "owed"),
-    }),
-  ]);
+  const own: OwnProgress =
+    owed === 0 ? { wanted: toWantedPart(part) } : { wanted: {}, status: "waiting", nextCheckAt: now + HOUR_MS };
+  const change = recordDriven(db, operation, { state: "done", onChain: null, txHash }, own, now);
+  const set = { ...toPaidColumns(at, paidOut), owed, refundStatus: toRefundStatus(owed, "owed") };
+  await commitAward(deps, at, change, set);
   await queueReserve(deps, { ...dispute, refundFrom: null });
   return true;
 }
@@ -288,17 +260,10 @@ async function recordFailed(
   const now = Date.now();
   const forgotten = reason === "UnknownSettlement" && booked !== part.before;
   if (forgotten || reason === "ExceedsVault") {
+    const paid = forgotten ? toPaidColumns(at, booked) : toUnpaidColumns(at, part);
     const owed = computeRefundOwed(at, forgotten ? booked : part.before);
-    await commitAll(deps, [
-      operationUnchanged(db, operation),
-      requestOperation(db, operation, {}, now),
-      setNextCheck(db, operation, now + (forgotten ? 0 : MINUTE_MS), now),
-      ...recordRefundProgress(deps, at, {
-        ...(forgotten ? toPaidColumns(at, booked) : toUnpaidColumns(at, part)),
-        owed,
-      }),
-    ]);
-    return true;
+    const nextCheckAt = now + (forgotten ? 0 : MINUTE_MS);
+    return commitAward(deps, at, requestAgain(db, operation, {}, now, { nextCheckAt }), { ...paid, owed });
   }
   if (reason === "cancelled") {
     // A single node may see the payment and the schedule in different blocks, so a second one is asked.
@@ -310,17 +275,11 @@ async function recordFailed(
   const ahead = isDone ? await readAhead(deps, transaction, place) : null;
   if (ahead === "unavailable") return false;
   if (ahead !== null && booked + ahead.paidOut >= part.before + part.amount) {
-    const checks = operation.checks + 1;
-    await commitAll(deps, [noteCheck(db, operation, checks, computeNextCheck(checks, now))]);
+    await commit(db, [recordRecheck(db, operation, now)]);
     return true;
   }
-  await commitAll(deps, [
-    operationUnchanged(db, operation),
-    setNextCheck(db, operation, now + HOUR_MS, now),
-    raiseAlert(db, toRefusedPayoutAlert(dispute, reason)),
-    ...(isDone ? recordRefundProgress(deps, at, toUnpaidColumns(at, part)) : []),
-  ]);
-  return true;
+  const change = postponeOperation(db, operation, now + HOUR_MS, now);
+  return commitAward(deps, at, change, isDone ? toUnpaidColumns(at, part) : {}, toRefusedPayoutAlert(dispute, reason));
 }
 
 /** Reports changes of the dispute, and lowers the reserve if the vault owes less. */

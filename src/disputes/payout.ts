@@ -3,17 +3,16 @@
 // payout-record.ts records the outcome of a part.
 import type { Signer } from "../chain/gateway.ts";
 import { requireNetwork, selectEdition } from "../chain/networks.ts";
-import { findDueOperations, findOperation, operationUnchanged, requestOperation } from "../chain/store.ts";
+import { findOperation, requestAgain } from "../chain/store.ts";
 import { readVault } from "../chain/surplus.ts";
 import { driveAct, isActCancelled, isActDone, toPayoutPurpose, type VaultAct } from "../chain/vault-acts.ts";
 import type { Deps } from "../context.ts";
-import { BEFORE_FIRST_DUE } from "../core/due.ts";
-import { Conflict } from "../core/retry.ts";
+import { leaveConflicts } from "../core/retry.ts";
 import { commit, readBatch } from "../db/batch.ts";
 import type { FollowerRow } from "../db/tables/chain.ts";
 import { findRefundAddresses } from "../escrow/refund-store.ts";
 import { findTransaction } from "../facilitation/store.ts";
-import type { EachJob } from "../jobs/job.ts";
+import { tendOperations } from "../jobs/tend-operations.ts";
 import { createSigner } from "../objects/signers.ts";
 import { readAhead, readSettlementFacts } from "./payout-chain.ts";
 import {
@@ -30,6 +29,7 @@ import {
   recordPartOutcome,
   toAwardPart,
   toPayoutSchedule,
+  toWantedPart,
   updateReserve,
 } from "./payout-record.ts";
 import {
@@ -51,20 +51,9 @@ const buildPayoutReads = ({ db }: Deps, network: string, disputeId: string) => (
   movedTo: findRefundAddresses(db, selectTransactionOfDispute(disputeId)),
 });
 
-/** Returns false if the chain does not answer in time: a later run continues. */
-export async function payAward(
-  deps: Deps,
-  award: { network: string; disputeId: string },
-  until: number,
-): Promise<boolean> {
-  try {
-    return await driveAward(deps, award.network, award.disputeId, until);
-  } catch (thrown) {
-    // The dispute or the operation changed meanwhile, so the operation is still due.
-    if (thrown instanceof Conflict) return false;
-    throw thrown;
-  }
-}
+/** Returns false if the chain does not answer in time, or if the dispute or the operation changed meanwhile: a later run continues. */
+export const payAward = (deps: Deps, award: { network: string; disputeId: string }, until: number): Promise<boolean> =>
+  leaveConflicts(() => driveAward(deps, award.network, award.disputeId, until));
 
 async function driveAward(deps: Deps, name: string, disputeId: string, until: number): Promise<boolean> {
   const at = await readAwardState(deps, name, disputeId);
@@ -169,28 +158,9 @@ async function planNextPart(at: AwardState): Promise<AwardPart | null | "unavail
 }
 
 /** Stores the part before anything is sent, so that a retry after a crash sends the same part. */
-async function storePart({ db }: Deps, { operation }: AwardState, { before, amount }: AwardPart): Promise<void> {
-  const now = Date.now();
-  const wanted = { before: String(before), amount: String(amount) };
-  await commit(db, [
-    operationUnchanged(db, operation),
-    // It also sets `updatedAt` past every earlier reading, so the guard of a concurrent run fails.
-    requestOperation(db, operation, wanted, now),
-  ]);
-}
+const storePart = ({ db }: Deps, { operation }: AwardState, part: AwardPart): Promise<void> =>
+  commit(db, requestAgain(db, operation, toWantedPart(part), Date.now()));
 
-export const payAwards: EachJob = {
-  kind: "each",
-  name: "pay_awards",
-  find: async ({ db }, after, limit) => {
-    const { due } = await readBatch(db, {
-      due: findDueOperations(db, "payout", Date.now(), after ?? BEFORE_FIRST_DUE, limit),
-    });
-    return due;
-  },
-  record: async ({ env }, id) => {
-    const [network = "", disputeId = ""] = id.split(" ");
-    await env.CHAIN_QUEUE.send({ kind: "pay_award", network, disputeId });
-    return true;
-  },
-};
+export const payAwards = tendOperations("pay_awards", "payout", ({ env }, network, disputeId) =>
+  env.CHAIN_QUEUE.send({ kind: "pay_award", network, disputeId }),
+);

@@ -1,7 +1,7 @@
 // Repeats a payout that the guardian cancelled (DSP-19), at an operator's request: once for each cancellation. A large one needs two operators.
 import type { OperatorCall } from "../call.ts";
 import { formatTokenUnits, requireNetwork, selectEdition } from "../chain/networks.ts";
-import { operationUnchanged, putOperation, setNextCheck } from "../chain/store.ts";
+import { changeOperation } from "../chain/store.ts";
 import { toIso } from "../core/clock.ts";
 import { ServiceError } from "../core/errors.ts";
 import { floorAmount } from "../core/money.ts";
@@ -120,19 +120,12 @@ function requestSecondOperator(
 ): Statement[] {
   const now = deps.clock.now();
   const wanted = { ...operation.wanted, requested_by: id, requested_at: String(now) };
-  const { nextCheckAt } = operation;
-  const outcome = { wanted, status: "failed", reason: "cancelled", txHash: null, nextCheckAt } as const;
   const alert: Alert = {
     kind: "award",
     subject: `${dispute.disputeId} on ${dispute.network}, a second operator`,
     message: `The operator ${id} asks to pay ${amount} ${currency} of a cancelled award again: a second operator has to confirm it by the same call.`,
   };
-  return [
-    operationUnchanged(db, operation),
-    putOperation(db, operation, outcome, now),
-    setNextCheck(db, operation, nextCheckAt, now),
-    raiseAlert(db, alert),
-  ];
+  return [...changeOperation(db, operation, { wanted }, now), raiseAlert(db, alert)];
 }
 
 const toNotCancelledError = ({ status, refundStatus }: DisputeRow): ServiceError =>

@@ -4,23 +4,22 @@
 import type { ProviderOnChain } from "../chain/gateway.ts";
 import { hashDid } from "../chain/hashes.ts";
 import { requireNetwork } from "../chain/networks.ts";
-import { computeFirstCheck, computeNextCheck } from "../chain/operations.ts";
-import { recordSplit, toSplitKey, toSplitPurpose } from "../chain/split.ts";
-import { findDueOperations, findOperation, noteCheck } from "../chain/store.ts";
+import { computeFirstCheck, postponeOperation, recordDriven, recordRecheck } from "../chain/operations.ts";
+import { toSplitKey, toSplitPurpose } from "../chain/split.ts";
+import { findOperation } from "../chain/store.ts";
 import { commitAll } from "../commit.ts";
 import type { Deps } from "../context.ts";
-import { BEFORE_FIRST_DUE } from "../core/due.ts";
 import { SECOND_MS } from "../core/limits.ts";
 import { retryConflicts } from "../core/retry.ts";
 import { isFinal } from "../core/vocabulary.ts";
-import { commit, mustChange, type ReadResults, readBatch, type Statement } from "../db/batch.ts";
+import { commit, type ReadResults, readBatch, type Statement } from "../db/batch.ts";
 import type { MarketRow } from "../db/tables/agents.ts";
 import type { OperationRow } from "../db/tables/chain.ts";
 import { setChainThreshold } from "../escrow/store.ts";
 import { pickVaultThreshold } from "../escrow/threshold.ts";
 import { parseCertificate } from "../identity/aid.ts";
 import { findEscrows, findMarkets, findNewestVersion, findPublicAgent } from "../identity/store.ts";
-import type { EachJob } from "../jobs/job.ts";
+import { tendOperations } from "../jobs/tend-operations.ts";
 import { type Alert, raiseAlert } from "../journal/alerts.ts";
 import { createSigner } from "../objects/signers.ts";
 import { signMarketChange } from "./document.ts";
@@ -28,24 +27,10 @@ import { findOwner, updateMarket } from "./store.ts";
 import { recordStrangeWallet } from "./wallet-notices.ts";
 import { decideWallet, OTHER_WALLET, pickAskedWallet, wasNeverProviders } from "./wallets.ts";
 
-const KIND = "provider_split";
 const REORGANISED = "reorganised";
 const WITHDRAWN_WITHIN_MS = 20 * SECOND_MS;
 
-export const watchRegistrations: EachJob = {
-  kind: "each",
-  name: "watch_registrations",
-  find: async ({ db }, after, limit) => {
-    const { due } = await readBatch(db, {
-      due: findDueOperations(db, KIND, Date.now(), after ?? BEFORE_FIRST_DUE, limit),
-    });
-    return due;
-  },
-  record: async (deps, id) => {
-    const [network = "", did = ""] = id.split(" ");
-    return watchRegistration(deps, network, did);
-  },
-};
+export const watchRegistrations = tendOperations("watch_registrations", "provider_split", watchRegistration);
 
 async function watchRegistration(deps: Deps, network: string, did: string): Promise<boolean> {
   const { db, chain } = deps;
@@ -56,8 +41,7 @@ async function watchRegistration(deps: Deps, network: string, did: string): Prom
     // A node that does not answer proves nothing: the next minute's run asks again.
     if (!read.ok) return false;
     if (isAsWanted(operation, read.value)) {
-      const checks = operation.checks + 1;
-      await commit(db, [noteCheck(db, operation, checks, computeNextCheck(checks, Date.now()))]);
+      await commit(db, [recordRecheck(db, operation, Date.now())]);
       return true;
     }
   }
@@ -96,7 +80,7 @@ async function compareWithContract(deps: Deps, network: string, did: string): Pr
     (row) => row.status === "ACTIVE" && row.operationalWallet !== held && (held === null || row.pendingWallet !== held),
   );
   if (arrived.length > 0) {
-    await postponeCheck(deps, operation);
+    await commit(deps.db, postponeCheck(deps, operation));
     await provisionAgain(deps, arrived);
   } else if (wish !== null && lost.length > 0) {
     const strange = wasNeverProviders(held, network, [...facts.sandboxEscrows, ...facts.productionEscrows]);
@@ -107,18 +91,15 @@ async function compareWithContract(deps: Deps, network: string, did: string): Pr
       wish,
       reason: strange ? OTHER_WALLET : reorganised ? REORGANISED : null,
     });
-  } else if (asked.some((row) => row.status === "PROVISIONING")) await postponeCheck(deps, operation);
-  else if (wish === null) await commit(deps.db, recordCheck(deps, operation, null));
+  } else if (asked.some((row) => row.status === "PROVISIONING")) await commit(deps.db, postponeCheck(deps, operation));
+  else if (wish === null) await commit(deps.db, postponeOperation(deps.db, operation, null, Date.now()));
   else await confirmSplit(deps, facts, operation, onChain);
   return true;
 }
 
-const recordCheck = ({ db }: Deps, operation: OperationRow, nextCheckAt: number | null): Statement[] =>
-  mustChange(db, noteCheck(db, operation, operation.checks, nextCheckAt));
-
 /** Waiting markets are driven by other jobs, so the check is postponed. */
-const postponeCheck = (deps: Deps, operation: OperationRow): Promise<void> =>
-  commit(deps.db, recordCheck(deps, operation, computeFirstCheck(Date.now())));
+const postponeCheck = ({ db }: Deps, operation: OperationRow): Statement[] =>
+  postponeOperation(db, operation, computeFirstCheck(Date.now()), Date.now());
 
 async function provisionAgain({ env }: Deps, rows: readonly MarketRow[]): Promise<void> {
   const [first] = rows;
@@ -164,7 +145,7 @@ async function makeMarketsWait(
   };
   const promised = lost.some((row) => row.environment === environment) && !isFinal(found.agent.status);
   await commitAll(deps, [
-    ...recordCheck(deps, operation, computeFirstCheck(Date.now())),
+    ...postponeCheck(deps, operation),
     ...[...waiting].flatMap(([before, after]) => updateMarket(db, before, after)),
     ...(promised ? await signMarketChange(deps, source, now) : []),
     ...(reason === REORGANISED ? [raiseAlert(db, toUndoneAlert(deps, operation))] : []),
@@ -195,18 +176,16 @@ async function confirmSplit(
       toSplitPurpose(did),
       Date.now() + WITHDRAWN_WITHIN_MS,
     );
-    if (!left.ok || left.value.state !== "clear") return postponeCheck(deps, operation);
+    if (!left.ok || left.value.state !== "clear") return commit(db, postponeCheck(deps, operation));
   }
   const threshold = Number(onChain.threshold);
   const behind = [...sandboxEscrows, ...productionEscrows]
     .filter((row) => row.network === network)
     .filter((row) => row.chainThreshold !== threshold);
   const gone = behind.some((row) => pickVaultThreshold(row) !== threshold);
-  const split = { wallet: onChain.operationalWallet, threshold };
-  const driven = { state: "done", onChain, txHash: null } as const;
+  const wanted = { wallet: onChain.operationalWallet, threshold: String(threshold) };
   await commit(db, [
-    ...recordCheck(deps, operation, null),
-    recordSplit(db, network, did, split, driven, Date.now()),
+    ...recordDriven(db, operation, { state: "done", onChain, txHash: null }, { wanted }, Date.now()),
     ...(behind.length > 0 ? [setChainThreshold(db, { did, network }, threshold)] : []),
     ...(gone ? [raiseAlert(db, toUndoneAlert(deps, operation))] : []),
   ]);

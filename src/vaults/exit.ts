@@ -3,24 +3,21 @@
 // changes nothing.
 import { hashDid } from "../chain/hashes.ts";
 import { type Network, requireNetwork, selectEdition } from "../chain/networks.ts";
-import { type ChainTools, computeFirstCheck, computeNextCheck, type DriveResult } from "../chain/operations.ts";
 import {
-  findDueOperations,
-  findOperation,
-  noteCheck,
-  type OperationKey,
-  operationUnchanged,
-  putOperation,
-  requestOperation,
-  setNextCheck,
-} from "../chain/store.ts";
+  type ChainTools,
+  type DriveResult,
+  type OwnProgress,
+  postponeOperation,
+  recordDriven,
+  recordRecheck,
+} from "../chain/operations.ts";
+import { changeOperation, findOperation, type OperationKey, requestAgain, requestOperation } from "../chain/store.ts";
 import { computeSurplus, driveRelease, LOW_THRESHOLD, readVault } from "../chain/surplus.ts";
 import { driveAct, toActPurpose, type VaultAct } from "../chain/vault-acts.ts";
 import { commitAll } from "../commit.ts";
 import type { Deps } from "../context.ts";
-import { BEFORE_FIRST_DUE } from "../core/due.ts";
-import { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS } from "../core/limits.ts";
-import { Conflict } from "../core/retry.ts";
+import { DAY_MS, MINUTE_MS, SECOND_MS } from "../core/limits.ts";
+import { leaveConflicts } from "../core/retry.ts";
 import { commit, type ReadResults, readBatch, type Statement } from "../db/batch.ts";
 import type { OperationRow } from "../db/tables/chain.ts";
 import type { EscrowRow } from "../db/tables/money.ts";
@@ -31,6 +28,7 @@ import { pickVaultThreshold } from "../escrow/threshold.ts";
 import { findEscrowsOfProviders } from "../follower/store.ts";
 import { recordEscrowTurns } from "../follower/turn.ts";
 import type { EachJob } from "../jobs/job.ts";
+import { tendOperations } from "../jobs/tend-operations.ts";
 import { type Alert, raiseAlert } from "../journal/alerts.ts";
 import { createSigner } from "../objects/signers.ts";
 import { findUnsoldVaults, findVaultNeeds, guardLeaving, type VaultKey } from "./exit-store.ts";
@@ -54,16 +52,9 @@ export const pickEscrowEdition = (deps: Deps, escrow: EscrowRow): Network | null
   return selectEdition(network, pickEditionContract(escrow, network));
 };
 
-/** Returns false if the chain has not answered in time: a later run continues. */
-export async function driveVault(deps: Deps, vault: VaultKey, until: number): Promise<boolean> {
-  try {
-    return await driveStored(deps, vault, until);
-  } catch (thrown) {
-    // Something was requested or has moved meanwhile: the operation is still due.
-    if (thrown instanceof Conflict) return false;
-    throw thrown;
-  }
-}
+/** Returns false if the chain has not answered in time, or if something was requested or has moved meanwhile: a later run continues. */
+export const driveVault = (deps: Deps, vault: VaultKey, until: number): Promise<boolean> =>
+  leaveConflicts(() => driveStored(deps, vault, until));
 
 async function driveStored(deps: Deps, vault: VaultKey, until: number): Promise<boolean> {
   const { db, clock } = deps;
@@ -77,10 +68,7 @@ async function driveStored(deps: Deps, vault: VaultKey, until: number): Promise<
   if (operation.status === "done") return watchRelease(deps, operation);
   if (isReleaseRequested(operation)) return driveSurplus(deps, facts, operation, { escrow, on, until });
   if (standing.sells) return withdrawLeaving(deps, operation, { escrow, on, until });
-  await commit(db, [
-    operationUnchanged(db, operation),
-    setNextCheck(db, operation, computeNextLook(facts, clock.now()), Date.now()),
-  ]);
+  await commit(db, postponeOperation(db, operation, computeNextLook(facts, clock.now()), Date.now()));
   return true;
 }
 
@@ -116,7 +104,7 @@ async function driveSurplus(deps: Deps, facts: ExitFacts, operation: OperationRo
     return false;
   }
   const more = facts.standing.sells ? null : computeNextLook(facts, deps.clock.now());
-  return noteProgress(deps, operation, driven, { statements: [], more, scheduled: null });
+  return recordRelease(deps, operation, driven, { more });
 }
 
 /** Withdraws a low threshold that is on its way, because the provider sells again, and stores the contract's threshold as it is. */
@@ -132,11 +120,10 @@ async function withdrawLeaving(
   if (!read?.ok) return false;
   const threshold = Number(read.value.threshold);
   await commit(db, [
-    operationUnchanged(db, operation),
-    putOperation(
+    ...changeOperation(
       db,
       operation,
-      { wanted: {}, status: "done", reason: null, txHash: null, nextCheckAt: null },
+      { wanted: {}, status: "done", reason: null, nextCheckAt: null, checks: 0 },
       Date.now(),
     ),
     ...(escrow.chainThreshold === threshold ? [] : [setChainThreshold(db, escrow, threshold)]),
@@ -154,14 +141,14 @@ async function driveLeaving(deps: Deps, facts: ExitFacts, at: ExitPlace): Promis
   if (operation.status === "done") return watchLeftVault(deps, operation, at);
   const tools = createChainTools(deps, on);
   const low = await driveAct(tools, on, toLowThresholdAct(escrow), toSeenSchedule(operation), until);
-  if (low.state !== "done") return noteProgress(deps, operation, low, { statements: [], more: null, scheduled: null });
+  if (low.state !== "done") return recordRelease(deps, operation, low, {});
   const { scheduled } = low.onChain;
   const lowered = scheduled === null && escrow.chainThreshold !== 0 ? [setChainThreshold(db, escrow, 0)] : [];
   // The chain took its time: a provider that has opened a market meanwhile keeps its vault.
   if (!isLeaving(await readBatch(db, buildExitReads(deps, escrow)), deps.clock.now())) return false;
   const driven = await driveRelease(tools, on, escrow.did, 0n, until);
   const more = scheduled === null ? null : Math.max(scheduled.effectiveAt + SECOND_MS, Date.now() + MINUTE_MS);
-  return noteProgress(deps, operation, driven, { statements: lowered, more, scheduled });
+  return recordRelease(deps, operation, driven, { statements: lowered, more, scheduled });
 }
 
 /** Removes the vault's threshold and stores the operation, from which a job resumes after a crash. */
@@ -177,10 +164,9 @@ async function beginLeaving(deps: Deps, { operation, escrows }: ExitFacts): Prom
     after: { ...before, baseThreshold: 0, threshold: 0, otherThreshold: 0, state: toStateAfterLeaving(before) },
   }));
   await commitAll(deps, [
-    ...(operation ? [operationUnchanged(db, operation)] : []),
     guardLeaving(db, first, clock.now()),
     ...held.flatMap((row) => dropThreshold(db, row)),
-    requestOperation(db, key, {}, Date.now()),
+    ...(operation ? requestAgain(db, operation, {}, Date.now()) : [requestOperation(db, key, {}, Date.now())]),
     ...(await recordEscrowTurns(
       deps,
       turned.filter(({ before, after }) => before.state !== after.state),
@@ -207,45 +193,39 @@ function toSeenSchedule({ wanted }: OperationRow) {
 
 // ---- Its progress ----------------------------------------------------------------------------------------------------------
 
-type ProgressNote = {
-  readonly statements: readonly Statement[];
+type ReleaseStep = {
+  readonly statements?: readonly Statement[];
   /** When to continue, if a step that is done leaves more to do. */
-  readonly more: number | null;
-  readonly scheduled: ReturnType<typeof toSeenSchedule>;
+  readonly more?: number | null;
+  readonly scheduled?: ReturnType<typeof toSeenSchedule>;
 };
 
-async function noteProgress(
+async function recordRelease(
   deps: Deps,
   operation: OperationRow,
   driven: DriveResult<unknown>,
-  { statements, more, scheduled }: ProgressNote,
+  { statements = [], more = null, scheduled = null }: ReleaseStep,
 ): Promise<boolean> {
   const { db } = deps;
-  const now = Date.now();
-  const { state, txHash } = driven;
-  const status = state === "done" && more !== null ? "waiting" : state;
-  const reason = driven.state === "done" ? (scheduled ? "scheduled" : null) : driven.reason;
-  const known = driven.state === "done" ? scheduled : toSeenSchedule(operation);
-  const asked = driven.state === "waiting" && isReleaseRequested(operation) ? { asked: "yes" } : {};
-  const wanted = { ...asked, ...(known && { effective_at: String(known.effectiveAt), nonce: String(known.nonce) }) };
-  const dueAt = computeNextDrive(driven, more, now);
+  const { state } = driven;
+  const known = state === "done" ? scheduled : toSeenSchedule(operation);
+  const asked = state === "waiting" && isReleaseRequested(operation) ? { asked: "yes" } : {};
+  const own: OwnProgress = {
+    wanted: { ...asked, ...(known && { effective_at: String(known.effectiveAt), nonce: String(known.nonce) }) },
+    ...(state === "done" && scheduled && { reason: "scheduled" }),
+    ...(state === "done" && more !== null && { status: "waiting", nextCheckAt: more }),
+    // A cancellation on-chain is final.
+    ...(state === "failed" && driven.reason === "cancelled" && { nextCheckAt: null }),
+  };
   await commitAll(deps, [
-    operationUnchanged(db, operation),
-    putOperation(db, operation, { wanted, status, reason, txHash, nextCheckAt: dueAt }, now),
-    setNextCheck(db, operation, dueAt, now),
+    ...recordDriven(db, operation, driven, own, Date.now()),
     ...statements,
-    ...(driven.state === "failed" ? [raiseAlert(db, toReleaseRefusedAlert(operation, driven.reason))] : []),
-    ...(driven.state === "waiting" && driven.reason === "insufficient_gas"
+    ...(state === "failed" ? [raiseAlert(db, toReleaseRefusedAlert(operation, driven.reason))] : []),
+    ...(state === "waiting" && driven.reason === "insufficient_gas"
       ? [raiseAlert(db, toReleaseGasAlert(operation))]
       : []),
   ]);
-  return driven.state !== "waiting";
-}
-
-/** A cancellation on-chain is final. Another refusal may end, such as that of a wallet which the token refuses, so it is tried again. */
-function computeNextDrive(driven: DriveResult<unknown>, more: number | null, now: number): number | null {
-  if (driven.state === "failed") return driven.reason === "cancelled" ? null : now + HOUR_MS;
-  return driven.state === "done" && more !== null ? more : computeFirstCheck(now);
+  return state !== "waiting";
 }
 
 /** Checks a release by its transaction, because what came to the vault since is no part of it. */
@@ -256,13 +236,13 @@ async function watchRelease(deps: Deps, operation: OperationRow): Promise<boolea
   if (seen && !seen.ok) return false;
   if (seen?.ok && seen.value.state === "waiting") {
     await commit(db, [
-      operationUnchanged(db, operation),
-      requestOperation(db, operation, { asked: "yes" }, Date.now()),
+      ...requestAgain(db, operation, { asked: "yes" }, Date.now()),
       raiseAlert(db, toReleaseUndoneAlert(operation)),
     ]);
     return true;
   }
-  return recordCheck(deps, operation);
+  await commit(db, [recordRecheck(db, operation, Date.now())]);
+  return true;
 }
 
 /** Checks a vault that was left by its balance, whatever became of a transaction. */
@@ -270,14 +250,9 @@ async function watchLeftVault(deps: Deps, operation: OperationRow, { escrow, on 
   const { db } = deps;
   const read = await readVault(on, escrow.did);
   if (!read.ok) return false;
-  if (read.value.threshold === 0n && computeSurplus(read.value, 0n) === 0n) return recordCheck(deps, operation);
-  await commit(db, [operationUnchanged(db, operation), requestOperation(db, operation, {}, Date.now())]);
-  return true;
-}
-
-async function recordCheck({ db }: Deps, operation: OperationRow): Promise<boolean> {
-  const checks = operation.checks + 1;
-  await commit(db, [noteCheck(db, operation, checks, computeNextCheck(checks, Date.now()))]);
+  const stays = read.value.threshold === 0n && computeSurplus(read.value, 0n) === 0n;
+  const now = Date.now();
+  await commit(db, stays ? [recordRecheck(db, operation, now)] : requestAgain(db, operation, {}, now));
   return true;
 }
 
@@ -300,24 +275,11 @@ const toReleaseGasAlert = ({ network }: OperationRow): Alert => ({
 
 // ---- Jobs ------------------------------------------------------------------------------------------------------------------
 
-const sendToQueue: EachJob["record"] = async ({ env }, id) => {
-  const [did = "", network = ""] = id.split(" ");
-  await env.CHAIN_QUEUE.send({ kind: "release_escrow", did, network });
-  return true;
-};
+const queueRelease = ({ env }: Deps, network: string, did: string) =>
+  env.CHAIN_QUEUE.send({ kind: "release_escrow", did, network });
 
 /** Drives releases that wait, and those that have to be checked again. */
-export const releaseEscrows: EachJob = {
-  kind: "each",
-  name: "release_escrows",
-  find: async ({ db }, after, limit) => {
-    const { due } = await readBatch(db, {
-      due: findDueOperations(db, "release", Date.now(), after ?? BEFORE_FIRST_DUE, limit),
-    });
-    return due;
-  },
-  record: (deps, id) => sendToQueue(deps, id.split(" ").reverse().join(" ")),
-};
+export const releaseEscrows = tendOperations("release_escrows", "release", queueRelease);
 
 /** Escrows of one slice. */
 const ESCROWS_IN_SLICE = 40;
@@ -341,5 +303,9 @@ export const findLeaving: EachJob = {
     const now = Date.now();
     return [...new Set([...ahead, ...first].map(({ id }) => id))].map((id) => ({ at: now, id }));
   },
-  record: sendToQueue,
+  record: async (deps, id) => {
+    const [did = "", network = ""] = id.split(" ");
+    await queueRelease(deps, network, did);
+    return true;
+  },
 };

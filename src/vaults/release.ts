@@ -2,7 +2,7 @@
 // amount only says what the caller expects, and another amount is refused.
 import type { ManagementCall } from "../call.ts";
 import { findNetwork, formatTokenUnits, type Network, toCaip2 } from "../chain/networks.ts";
-import { findOperation, operationUnchanged, requestOperation } from "../chain/store.ts";
+import { findOperation, requestAgain, requestOperation } from "../chain/store.ts";
 import { computeSurplus, readVault, type VaultState } from "../chain/surplus.ts";
 import { systemClock, toIsoOrNull } from "../core/clock.ts";
 import { addDailyRequests } from "../core/daily.ts";
@@ -46,8 +46,9 @@ export async function releaseEscrow(
   const view = { ...base, amount: formatTokenUnits(network, releasable), operational_wallet: wallet };
   await call.commit(
     [
-      ...(facts.operation ? [operationUnchanged(db, facts.operation)] : []),
-      requestOperation(db, key, { asked: "yes" }, Date.now(), asks),
+      ...(facts.operation
+        ? requestAgain(db, facts.operation, { asked: "yes" }, Date.now(), { asks })
+        : [requestOperation(db, key, { asked: "yes" }, Date.now(), asks)]),
       recordActivity(db, { platformId: found.agent.platformId, environment }, call.now, {
         action: "agent.escrow_release_requested",
         actor: caller.actor,
