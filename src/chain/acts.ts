@@ -1,10 +1,10 @@
 // Describes acts of keys in words (CHN-33): what the authority schedules and changes, and which settings of the contract change. Also encodes
 // cancellations.
-import { decodeEventLog, decodeFunctionData, encodeFunctionData } from "viem/utils";
+import type { Abi } from "viem";
+import { decodeEventLog, decodeFunctionData, encodeFunctionData, toEventSelector } from "viem/utils";
 import { SECOND_MS } from "../core/limits.ts";
 import { authorityAbi, settlementAbi } from "./abi.ts";
 import { EXPIRY_SECONDS, type WaitingCall } from "./delayed.ts";
-import { indexEvents } from "./event-topics.ts";
 import type { ContractEvent } from "./gateway.ts";
 import type { Hash } from "./hashes.ts";
 import { formatTokenUnits, type Network } from "./networks.ts";
@@ -199,4 +199,19 @@ export function describeEvent(network: Network, event: ContractEvent, nameOf: Na
     default:
       return null;
   }
+}
+
+// ---- Events of an ABI ---------------------------------------------------------------------------------------------------
+
+// viem hashes the signature of every event for each log, which took a twentieth of a facilitation.
+
+/** Returns a lookup from a topic to an ABI of that single event, typed as the whole ABI. Hashes each signature once. */
+export function indexEvents<const A extends Abi>(abi: A): (topic: string) => A | undefined {
+  let events: Map<string, A> | undefined;
+  return (topic) => {
+    events ??= new Map(
+      abi.filter((item) => item.type === "event").map((event) => [toEventSelector(event), [event] as unknown as A]),
+    );
+    return events.get(topic);
+  };
 }

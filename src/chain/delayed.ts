@@ -6,8 +6,7 @@ import { SECOND_MS } from "../core/limits.ts";
 import { authorityAbi } from "./abi.ts";
 import type { ChainCall, ChainResult, WalletChange } from "./gateway.ts";
 import type { Network } from "./networks.ts";
-import { nameRefusal } from "./refusals.ts";
-import { type Rpc, type RpcReply, toUnavailable } from "./rpc.ts";
+import { nameRefusal, type Rpc, type RpcReply, toUnavailable } from "./rpc.ts";
 
 type Hex = `0x${string}`;
 type Contracts = Pick<Network, "network" | "settlement_contract" | "authority">;

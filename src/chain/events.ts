@@ -4,8 +4,7 @@
 import { decodeEventLog } from "viem/utils";
 import * as z from "zod";
 import { settlementAbi } from "./abi.ts";
-import { decodeAuthorityEvent, listAuthorities } from "./acts.ts";
-import { indexEvents } from "./event-topics.ts";
+import { decodeAuthorityEvent, indexEvents, listAuthorities } from "./acts.ts";
 import type { ContractEvent } from "./gateway.ts";
 import type { Network } from "./networks.ts";
 

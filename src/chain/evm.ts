@@ -20,8 +20,15 @@ import { readBlocks, readEvents } from "./logs.ts";
 import type { Network } from "./networks.ts";
 import { readNonces } from "./nonces.ts";
 import { createRpc, type Rpc, type RpcReply, toUnavailable } from "./rpc.ts";
-import { encodeCodeCall, findVaults, isVaultCode } from "./vault-addresses.ts";
-import { decodeBalance, encodeBalanceCall, readReceived, readVaults } from "./vaults.ts";
+import {
+  decodeBalance,
+  encodeBalanceCall,
+  encodeCodeCall,
+  findVaults,
+  isVaultCode,
+  readReceived,
+  readVaults,
+} from "./vaults.ts";
 
 const blockSchema = z.object({ timestamp: quantity });
 

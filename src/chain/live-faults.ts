@@ -1,5 +1,5 @@
 // Judges a network by what its chain says (CHN-31). Each fault is one line that names configuration members and addresses, but no node URL.
-// Pure. network-faults.ts judges the configuration by itself.
+// Pure. networks.ts judges the configuration by itself.
 import { FOLLOWER_LOST_SECONDS, SECOND_MS } from "../core/limits.ts";
 import { formatAmount, parseAmount } from "../core/money.ts";
 import type { EditionFacts, NetworkFacts, NodeFacts, RoleFacts, TokenFacts } from "./network-facts.ts";

@@ -6,9 +6,8 @@ import { authorityAbi, settlementAbi, tokenAbi } from "./abi.ts";
 import type { BlockRef, ChainUnavailable } from "./gateway.ts";
 import { blockSchema, buildBlockCall, toBlockRef } from "./logs.ts";
 import type { Network } from "./networks.ts";
-import { nameRefusal } from "./refusals.ts";
 import { SIGNER_ROLE_NAMES, SIGNER_ROLES, SIGNERS, type SignerName, type SignerRole } from "./roles.ts";
-import { type AskNode, createAskNode, type RpcCall, type RpcReply } from "./rpc.ts";
+import { type AskNode, createAskNode, nameRefusal, type RpcCall, type RpcReply } from "./rpc.ts";
 
 /** The addresses of the service's own keys; null if a secret is not a valid key. */
 export type SignerAddresses = Readonly<Record<SignerName, string | null>>;

@@ -1,5 +1,7 @@
 // Calls JSON-RPC over fetch. One batch is one request with a hard timeout and one retry, at the fallback node or else at the same node. A node is
 // believed only after it has named the network's chain id, so that test money from a misconfigured URL never counts as real money (CHN-9).
+import { decodeErrorResult } from "viem/utils";
+import { authorityAbi, settlementAbi } from "./abi.ts";
 import type { ChainResult, ChainUnavailable } from "./gateway.ts";
 import type { Network } from "./networks.ts";
 
@@ -127,4 +129,26 @@ function readReplies(body: unknown, count: number): RpcReply[] | undefined {
 
 function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+// ---- Refusals -----------------------------------------------------------------------------------------------------------
+
+// Names the error in a node's reply to a call: the custom error of the contract or its authority, or the kind of fault.
+
+const REFUSALS = [...settlementAbi, ...authorityAbi];
+
+/** Nodes put the revert data in different places; other errors are recognised by their message alone. */
+export function nameRefusal({ message, data }: RpcError): string {
+  const nested = typeof data === "object" && data !== null && "data" in data ? data.data : data;
+  if (typeof nested === "string" && /^0x[0-9a-fA-F]{8,}$/.test(nested)) {
+    try {
+      return decodeErrorResult({ abi: REFUSALS, data: nested as `0x${string}` }).errorName;
+    } catch {
+      return "reverted";
+    }
+  }
+  if (/insufficient funds|gas required exceeds allowance/i.test(message)) return "insufficient_funds";
+  if (/nonce too low/i.test(message)) return "nonce_too_low";
+  if (/underpriced|fee.*(too low|less than)/i.test(message)) return "underpriced";
+  return /revert/i.test(message) ? "reverted" : "refused";
 }

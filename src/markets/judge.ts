@@ -3,7 +3,7 @@ import type { ManagementCall } from "../call.ts";
 import { listEditionContracts } from "../chain/events.ts";
 import { hashDid, isAddress } from "../chain/hashes.ts";
 import { findNetwork, type Network } from "../chain/networks.ts";
-import { computeImplementation, computeVaultAddress } from "../chain/vault-addresses.ts";
+import { computeImplementation, computeVaultAddress } from "../chain/vaults.ts";
 import type { Deps } from "../context.ts";
 import { type FieldError, toFieldError } from "../core/errors.ts";
 import type { EscrowRow } from "../db/tables/money.ts";

@@ -1,7 +1,7 @@
 // Stores the transactions of one key on one network that are not final yet, by nonce, in the object's own storage (CHN-16). Rows carry the key's
 // address, because a key that replaces another has nonces of its own.
-import type { Fees } from "../chain/fees.ts";
 import type { ChainCall } from "../chain/gateway.ts";
+import type { Fees } from "../chain/sender.ts";
 import { DAY_MS, MINUTE_MS } from "../core/limits.ts";
 
 export type SentRow = {

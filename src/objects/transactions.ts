@@ -1,10 +1,9 @@
 // Gets a key's transactions into blocks (CHN-16 to CHN-18). A transaction is stored until it is final, and sent again with the same bytes until the
 // chain's count passes its nonce. A transaction that waits too long is replaced at a higher fee. If the node refuses the bytes for good, their
 // nonce is filled, so that later transactions are not blocked.
-import { computeReplacementFees, type Fees } from "../chain/fees.ts";
 import type { ChainCall, ChainResult, Precedence, Submission, WaitingReason, Withdrawal } from "../chain/gateway.ts";
 import { toUnavailable } from "../chain/rpc.ts";
-import type { Account, ChainSender } from "../chain/sender.ts";
+import { type Account, type ChainSender, computeReplacementFees, type Fees } from "../chain/sender.ts";
 import { signCall } from "../chain/sign.ts";
 import { MINUTE_MS, SECOND_MS } from "../core/limits.ts";
 import { COUNT_DISTANCE_MAX, type SentRow, type SentTransactions } from "./sent-transactions.ts";

@@ -1,7 +1,7 @@
 // Tests that fees follow the node's suggestion within the network's bounds, and that a replacement pays an eighth more within them (CHN-17).
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { computeFees, computeReplacementFees } from "../../src/chain/fees.ts";
+import { computeFees, computeReplacementFees } from "../../src/chain/sender.ts";
 import { runs } from "../support/scale.ts";
 
 const GWEI = 1_000_000_000n;

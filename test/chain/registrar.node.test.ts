@@ -5,10 +5,9 @@ import { privateKeyToAccount } from "viem/accounts";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { settlementAbi } from "../../scripts/chain/abi.ts";
 import { createChainGateway } from "../../src/chain/evm.ts";
-import { computeFees, computeReplacementFees } from "../../src/chain/fees.ts";
 import type { ChainGateway, Signer, Submission } from "../../src/chain/gateway.ts";
 import { hashDid } from "../../src/chain/hashes.ts";
-import { type ChainSender, createChainSender } from "../../src/chain/sender.ts";
+import { type ChainSender, computeFees, computeReplacementFees, createChainSender } from "../../src/chain/sender.ts";
 import { deriveAddress, signCall } from "../../src/chain/sign.ts";
 import { type Driven, driveSplit } from "../../src/chain/split.ts";
 import {

@@ -8,7 +8,7 @@ import { addressesOf } from "../../scripts/ephemeral.ts";
 import { createChainGateway } from "../../src/chain/evm.ts";
 import type { Network } from "../../src/chain/networks.ts";
 import { createRpc } from "../../src/chain/rpc.ts";
-import { computeImplementation, computeVaultAddress, isVaultCode } from "../../src/chain/vault-addresses.ts";
+import { computeImplementation, computeVaultAddress, isVaultCode } from "../../src/chain/vaults.ts";
 import { buildWorld, PROVIDER, proxyTo, type SpoilingNode, startSilentNode, THRESHOLD, type World } from "./support.ts";
 
 const NOBODY = keccak256(toHex("a provider that nobody has registered"));
