@@ -2,16 +2,17 @@
 import { commitAll } from "../commit.ts";
 import type { Deps } from "../context.ts";
 import { measureAhead } from "../core/clock.ts";
-import type { Due } from "../core/due.ts";
+import { BEFORE_FIRST_DUE, type Due } from "../core/due.ts";
 import { move } from "../core/machine.ts";
 import { Conflict } from "../core/retry.ts";
 import { readBatch } from "../db/batch.ts";
 import type { IntentRow } from "../db/tables/money.ts";
-import { intentMachine } from "../intents/states.ts";
-import { findDueIntents, findIntent, moveIntents } from "../intents/store.ts";
-import type { BulkJob, RowFailure, Slice, SliceResult } from "../jobs/job.ts";
+import { findPaidIntents } from "../intents/paid-store.ts";
+import { intentMachine, PAID_INTENT_MS } from "../intents/states.ts";
+import { endPaidIntent, findDueIntents, findIntent, moveIntents } from "../intents/store.ts";
+import type { BulkJob, EachJob, RowFailure, Slice, SliceResult } from "../jobs/job.ts";
 import { recordEventForParties } from "../journal/events.ts";
-import { releaseHolds } from "./hold-store.ts";
+import { releaseHolds, turnHoldsIntoSpending } from "./hold-store.ts";
 import { toIntentView } from "./views.ts";
 
 /** The number of intents in one batch and one message. Recorded one by one, each sends up to six statements (JOB-12). */
@@ -87,3 +88,32 @@ async function recordAbandoned(deps: Deps, due: readonly IntentRow[], now: numbe
   const ended = moveIntents(db, ids, move(intentMachine, "OPEN", "expire"));
   await commitAll(deps, [...ended, ...releaseHolds(db, due), ...events]);
 }
+
+// ---- Payments without a settlement --------------------------------------------------------------------------------------
+
+// Counts a payment as spent that was not facilitated within 30 days (PAY-21); its hold had no end until then.
+
+export const spendPaidIntents: EachJob = {
+  kind: "each",
+  name: "spend_paid_intents",
+  find: async ({ db, config, clock }, after, limit) => {
+    const from = after === null ? BEFORE_FIRST_DUE : { ...after, at: after.at - PAID_INTENT_MS };
+    const to = clock.now() - PAID_INTENT_MS;
+    const reads = config.networks.map(
+      ({ network }) => [network, findPaidIntents(db, network, from, to, limit)] as const,
+    );
+    const found = Object.values(await readBatch(db, Object.fromEntries(reads))).flat();
+    return found
+      .map(({ paidAt, intentId }): Due => ({ at: (paidAt ?? 0) + PAID_INTENT_MS, id: intentId }))
+      .sort((one, other) => one.at - other.at || (one.id < other.id ? -1 : 1))
+      .slice(0, limit);
+  },
+  record: async (deps, intentId) => {
+    const { db } = deps;
+    const { intent } = await readBatch(db, { intent: findIntent(db, intentId) });
+    if (intent?.status !== "PAID" || intent.spentAt !== null) return false;
+    const now = deps.clock.now() + intent.clockOffsetMs;
+    await commitAll(deps, [...endPaidIntent(db, intent, now), ...turnHoldsIntoSpending(db, intent, now)]);
+    return true;
+  },
+};

@@ -1,7 +1,6 @@
 // The dry run of the spend policy (PAY-20): answers every check of an order with its outcome. It holds and writes nothing.
 import { findAgent } from "../agents/find-store.ts";
-import type { AgentCall, ManagementCall, Precheck } from "../call.ts";
-import { precheck } from "../call.ts";
+import { type AgentCall, type ManagementCall, type Precheck, precheck } from "../call.ts";
 import { formatTokenUnits } from "../chain/networks.ts";
 import { toIsoOrNull } from "../core/clock.ts";
 import { ServiceError } from "../core/errors.ts";
@@ -9,8 +8,7 @@ import { DAY_MS } from "../core/limits.ts";
 import { findPublicAgent } from "../identity/store.ts";
 import { type Judgement, judgeOrder, ORDER_CHECKS, toSpender } from "./eligibility.ts";
 import { findFirstSettlements } from "./first-store.ts";
-import { findCandidateNetworks, findOrderFaults } from "./order.ts";
-import { buildProposalReads, consumersClock, toProposal } from "./proposal.ts";
+import { buildProposalReads, consumersClock, findCandidateNetworks, findOrderFaults, toProposal } from "./order.ts";
 import type { EvaluationView, OrderCheckView } from "./responses.ts";
 import type { EvaluationInput } from "./schema.ts";
 import { judgePolicy } from "./spend-policy.ts";

@@ -13,8 +13,16 @@ import { insertIntent } from "../intents/store.ts";
 import { type FollowerSending, prepareFollower, sendFollowerOutsideBatch } from "./closed.ts";
 import { type Deal, type Proposal, refuseIneligible } from "./eligibility.ts";
 import { countOpenedByProvider, holdAmount } from "./hold-store.ts";
-import { findCandidateNetworks, findOrderFaults, type Order, OWN_ORDER_MESSAGE, refuseStrangers } from "./order.ts";
-import { buildProposalReads, consumersClock, toProposal } from "./proposal.ts";
+import {
+  buildProposalReads,
+  consumersClock,
+  findCandidateNetworks,
+  findOrderFaults,
+  type Order,
+  OWN_ORDER_MESSAGE,
+  refuseStrangers,
+  toProposal,
+} from "./order.ts";
 import type { IntentView } from "./responses.ts";
 import type { IntentInput } from "./schema.ts";
 import type { SpenderRow } from "./spend-store.ts";

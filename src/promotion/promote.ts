@@ -20,7 +20,6 @@ import { findClockOffset } from "../db/clock.ts";
 import type { AgentRow, MarketRow } from "../db/tables/agents.ts";
 import type { EscrowRow } from "../db/tables/money.ts";
 import type { PrincipalRow } from "../db/tables/principals.ts";
-import { findKeepsBack } from "../escrow/kept-back-store.ts";
 import { guardEscrowStates } from "../escrow/store.ts";
 import { fundAgent, isFunded } from "../follower/turn.ts";
 import type { AidSource } from "../identity/aid.ts";
@@ -34,6 +33,7 @@ import { toEffectiveAgentStatus, toEffectivePrincipalStatus } from "../principal
 import { findPrincipal } from "../principals/store.ts";
 import { findTierWarnings } from "../principals/tiers.ts";
 import { findOpen } from "../tasks/open-store.ts";
+import { findKeepsBack } from "../vaults/exit-store.ts";
 import type { PromotionInput } from "./schema.ts";
 import { findDelegator, findHolder, findNextPrincipal, isPromotionStillAllowed } from "./store.ts";
 import { syncVaults } from "./vaults.ts";

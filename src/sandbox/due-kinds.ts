@@ -12,9 +12,8 @@ import { findClockOffset } from "../db/clock.ts";
 import { endDisputeDays } from "../disputes/deadlines.ts";
 import type { Recorded } from "../jobs/job.ts";
 import type { Recorder } from "../jobs/run.ts";
-import { abandonIntent } from "../payments/abandon.ts";
+import { abandonIntent, spendPaidIntents } from "../payments/abandon.ts";
 import { rateAbandonedIntents } from "../payments/rate-abandoned.ts";
-import { spendPaidIntents } from "../payments/spend-paid.ts";
 import { selectPrincipalPlatform } from "../principals/due-store.ts";
 import { autoConfirmTasks } from "../tasks/auto-confirm.ts";
 import {

@@ -6,8 +6,8 @@ import { toIso } from "../core/clock.ts";
 import { toFieldError, toValidationError } from "../core/errors.ts";
 import { hashListing, type Page, toPage } from "../core/page.ts";
 import { type ListedDifference, listDifferences, toDifferencePlace } from "./difference-list-store.ts";
-import type { DifferenceQuery } from "./difference-schema.ts";
 import type { DifferenceView } from "./responses.ts";
+import type { DifferenceQuery } from "./schema.ts";
 
 export async function getDifferences(call: OperatorCall, query: DifferenceQuery): Promise<Page<DifferenceView>> {
   const { config } = call.deps;

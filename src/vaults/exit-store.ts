@@ -1,9 +1,9 @@
 // Reads for what a provider still needs its vault on a network (MKT-30).
 import { type SQL, sql } from "drizzle-orm";
 import type { Due } from "../core/due.ts";
+import type { Environment } from "../core/vocabulary.ts";
 import { type Database, guard, type Read, read, readAll, type Statement } from "../db/batch.ts";
 import type { EscrowRow } from "../db/tables/money.ts";
-import { keepsBack } from "../escrow/kept-back-store.ts";
 
 export type VaultKey = Pick<EscrowRow, "did" | "network">;
 
@@ -60,4 +60,15 @@ export const findUnsoldVaults = (db: Database, from: string, limit: number): Rea
         sql`(select did, network, base_threshold from escrows where did >= ${from} order by did, environment, network limit ${limit}) as listed`,
       )
       .where(sql`listed.base_threshold > 0 and not ${isSellingOn(sql`listed.did`, sql`listed.network`)}`),
+  );
+
+/** Whether a vault of an agent keeps something back for disputes. `did`: an expression that names the agent. `further`: limits the vaults. */
+export const keepsBack = (did: SQL, further: SQL = sql``): SQL =>
+  sql`exists (select 1 from escrows k where k.did = ${did} ${further} and (k.disputed > 0 or k.owed > 0))`;
+export const findKeepsBack = (db: Database, did: string, environment: Environment): Read<boolean> =>
+  read(
+    db
+      .select({ kept: sql<number>`${keepsBack(sql`${did}`, sql`and k.environment = ${environment}`)}`.as("kept") })
+      .from(sql`(select 1)`),
+    ([row]) => row?.kept === 1,
   );

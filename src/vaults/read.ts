@@ -10,11 +10,9 @@ import type { Environment } from "../core/vocabulary.ts";
 import type { ReadResults } from "../db/batch.ts";
 import type { EscrowRow } from "../db/tables/money.ts";
 import { pickEditionContract, pickWorstEscrowState } from "../escrow/states.ts";
-import type { AgentWithPrincipal } from "../identity/store.ts";
-import { findEscrows } from "../identity/store.ts";
-import { findBookedBlocks } from "./booked-store.ts";
-import { findVaultLines, type VaultLine } from "./line-list-store.ts";
+import { type AgentWithPrincipal, findEscrows } from "../identity/store.ts";
 import type { EscrowReport, VaultView } from "./responses.ts";
+import { findBookedBlocks, findVaultLines, type VaultLine } from "./store.ts";
 
 export const buildVaultReads = ({ db, config }: Deps, did: string, environment: Environment) => ({
   escrows: findEscrows(db, did, environment),

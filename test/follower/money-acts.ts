@@ -1,7 +1,6 @@
 // The steps of a random history of money, each in the service, on the chain and in the model (money-play.ts).
 import { vi } from "vitest";
-import { abandonIntents } from "../../src/payments/abandon.ts";
-import { spendPaidIntents } from "../../src/payments/spend-paid.ts";
+import { abandonIntents, spendPaidIntents } from "../../src/payments/abandon.ts";
 import { asConsumer, asProvider, PATH } from "../facilitation/support.ts";
 import { orderOf } from "../payments/support.ts";
 import { rows } from "../promotion/support.ts";

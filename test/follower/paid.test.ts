@@ -1,6 +1,6 @@
 // A payment that the follower sees makes its intent PAID: its hold has no end, and the payment is facilitated for that intent only (PAY-21).
 import { beforeAll, describe, expect, it } from "vitest";
-import { spendPaidIntents } from "../../src/payments/spend-paid.ts";
+import { spendPaidIntents } from "../../src/payments/abandon.ts";
 import { asClient, asProvider, type Pair, paid, pairOf } from "../facilitation/support.ts";
 import { buyer, dailyLimit, openIntent, spendState } from "../payments/support.ts";
 import { rows } from "../promotion/support.ts";

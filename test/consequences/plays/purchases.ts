@@ -2,9 +2,8 @@
 import { inArray } from "drizzle-orm";
 import { agents } from "../../../src/db/tables/agents.ts";
 import { escrows } from "../../../src/db/tables/money.ts";
-import { abandonIntents } from "../../../src/payments/abandon.ts";
+import { abandonIntents, spendPaidIntents } from "../../../src/payments/abandon.ts";
 import { rateAbandonedIntents } from "../../../src/payments/rate-abandoned.ts";
-import { spendPaidIntents } from "../../../src/payments/spend-paid.ts";
 import { pickRatingMethod } from "../../../src/ratings/method.ts";
 import { forwardScale } from "../../../src/ratings/rating.ts";
 import { autoConfirmTasks } from "../../../src/tasks/auto-confirm.ts";

@@ -1,6 +1,8 @@
-// Lists the newest lines of a provider's vaults. The follower writes them.
+// Store of a provider's vaults: their newest lines, and the blocks up to which they are booked. The follower writes both.
 import { and, eq, getTableColumns, sql } from "drizzle-orm";
-import { type Database, type Read, readAll } from "../db/batch.ts";
+import type { Environment } from "../core/vocabulary.ts";
+import { type Database, type Read, read, readAll } from "../db/batch.ts";
+import { followers } from "../db/tables/chain.ts";
 import { type EscrowRow, escrows, type LedgerLine, ledgerLines, transactions } from "../db/tables/money.ts";
 
 /** `transactionId`: the transaction of this environment as which the line's settlement was facilitated. */
@@ -49,3 +51,18 @@ export const findVaultLines = (
       ),
   );
 };
+
+/** The last booked block of each network on which the provider has an escrow, by the network's name. */
+export const findBookedBlocks = (
+  db: Database,
+  did: string,
+  environment: Environment,
+): Read<ReadonlyMap<string, number>> =>
+  read(
+    db
+      .select({ network: followers.network, block: followers.bookedBlock })
+      .from(escrows)
+      .innerJoin(followers, eq(followers.network, escrows.network))
+      .where(and(eq(escrows.did, did), eq(escrows.environment, environment))),
+    (rows) => new Map(rows.map(({ network, block }) => [network, block])),
+  );
