@@ -1,5 +1,5 @@
-// Drives and records chain operations (CHN-14). An operation names the state that the contract should have, and is done when the contract has it, whatever
-// happened to a transaction. Each round plans the next call from the contract's present state; the signer sends, resends and replaces. The caller
+// Drives and records chain operations (CHN-14). An operation names the state that the contract should have, and is done when the contract has it,
+// whatever happened to a transaction. Each round plans the next call from the contract's present state; the signer sends, resends and replaces. The caller
 // commits the record with its own rows. Each kind has its own file, such as split.ts.
 import { systemClock } from "../core/clock.ts";
 import { HOUR_MS, MINUTE_MS } from "../core/limits.ts";

@@ -157,7 +157,6 @@ export const findDueOperations = (
   now: number,
   after: Due,
   limit: number,
-  also?: SQL,
 ): Read<Due[]> => {
   const { nextCheckAt, network, subject } = chainOperations;
   const [afterNetwork = "", afterSubject = ""] = after.id.split(" ");
@@ -172,7 +171,7 @@ export const findDueOperations = (
           eq(chainOperations.kind, kind),
           lte(nextCheckAt, now),
           sql`(${nextCheckAt}, ${network}, ${subject}) > (${after.at}, ${afterNetwork}, ${afterSubject})`,
-          also,
+          kind === "refund" ? isTooLate : undefined,
         ),
       )
       .orderBy(asc(nextCheckAt), asc(network), asc(subject))
@@ -269,9 +268,6 @@ export const awaitRefundsAgain = (db: Database, network: string, behind: number,
  */
 const isTooLate = sql`${UNTIL} < (select max(f.booked_at, case when f.booked_block = f.head_block then f.read_through - ${BLOCK_CLOCK_SKEW_SECONDS * SECOND_MS} else 0 end)
   from followers f where f.network = chain_operations.network)`;
-
-export const findUnpaidRefunds = (db: Database, now: number, after: Due, limit: number): Read<Due[]> =>
-  findDueOperations(db, "refund", now, after, limit, isTooLate);
 
 export const failUnpaidRefund = (db: Database, network: string, settlementKey: string, now: number): Statement =>
   db

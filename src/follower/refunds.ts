@@ -7,17 +7,15 @@ import {
   awaitRefundsAgain,
   endPaidRefunds,
   failUnpaidRefund,
-  findUnpaidRefunds,
   putAwaitedRefund,
   recheckPayouts,
 } from "../chain/store.ts";
-import { BEFORE_FIRST_DUE } from "../core/due.ts";
 import { capBaseUnits } from "../core/money.ts";
-import { commit, type Database, mustChange, readBatch, type Statement } from "../db/batch.ts";
+import { commit, type Database, mustChange, type Statement } from "../db/batch.ts";
 import type { RefundAddressRow, RefundRow } from "../db/tables/disputes.ts";
 import { makeRefundsDue } from "../disputes/store.ts";
 import { deleteRefundsAfter, insertRefunds, selectKeys, selectRefundedAfter } from "../escrow/refund-store.ts";
-import type { EachJob } from "../jobs/job.ts";
+import { tendOperations } from "../jobs/tend-operations.ts";
 
 type Refund = Extract<EventAt, { kind: "refund" }>;
 type RefundTo = Extract<EventAt, { kind: "refund_to" }>;
@@ -81,16 +79,6 @@ export function undoRefunds(db: Database, { network }: Network, behind: number):
 }
 
 /** Fails refunds that were not paid in time. Only the chain's own time counts, because a block that was not read yet may have the payment. */
-export const failUnpaidRefunds: EachJob = {
-  kind: "each",
-  name: "fail_unpaid_refunds",
-  find: async ({ db }, after, limit) => {
-    const { due } = await readBatch(db, { due: findUnpaidRefunds(db, Date.now(), after ?? BEFORE_FIRST_DUE, limit) });
-    return due;
-  },
-  record: async ({ db }, id) => {
-    const [network = "", settlementKey = ""] = id.split(" ");
-    await commit(db, mustChange(db, failUnpaidRefund(db, network, settlementKey, Date.now())));
-    return true;
-  },
-};
+export const failUnpaidRefunds = tendOperations("fail_unpaid_refunds", "refund", ({ db }, network, settlementKey) =>
+  commit(db, mustChange(db, failUnpaidRefund(db, network, settlementKey, Date.now()))),
+);
