@@ -130,7 +130,7 @@ export function putDriven(
   );
 }
 
-/** What a kind of operation records otherwise than how it was driven: a step that is done may leave more to do. */
+/** A kind of operation may record more than how it was driven: a step that is done may leave more to do. */
 export type OwnProgress = Pick<OperationRow, "wanted"> &
   Partial<Pick<OperationRow, "status" | "reason" | "nextCheckAt">>;
 
