@@ -2,9 +2,10 @@
 // whatever happened to a transaction. Each round plans the next call from the contract's present state; the signer sends, resends and replaces. The caller
 // commits the record with its own rows. Each kind has its own file, such as split.ts.
 import { systemClock } from "../core/clock.ts";
-import { HOUR_MS, MINUTE_MS } from "../core/limits.ts";
+import { HOUR_MS, MINUTE_MS, SECOND_MS } from "../core/limits.ts";
 import type { Database, Statement } from "../db/batch.ts";
 import type { OperationRow } from "../db/tables/chain.ts";
+import type { ScheduledUntil } from "./delayed.ts";
 import type { ChainGateway, ChainResult, Plan, Precedence, Signer } from "./gateway.ts";
 import { changeOperation, noteCheck, type OperationKey, putOperation } from "./store.ts";
 
@@ -130,26 +131,45 @@ export function putDriven(
   );
 }
 
+/** The schedule of an operation that waits for a delay of the contract, as it was last seen. */
+export function toSeenSchedule({ wanted }: Pick<OperationRow, "wanted">): ScheduledUntil | null {
+  const { effective_at: effectiveAt, nonce } = wanted;
+  return effectiveAt && nonce ? { effectiveAt: Number(effectiveAt), nonce: Number(nonce) } : null;
+}
+
 /** A kind of operation may record more than how it was driven: a step that is done may leave more to do. */
 export type OwnProgress = Pick<OperationRow, "wanted"> &
-  Partial<Pick<OperationRow, "status" | "reason" | "nextCheckAt">>;
+  Partial<Pick<OperationRow, "status" | "nextCheckAt">> & { readonly scheduled?: ScheduledUntil | null };
 
 /**
  * Records the progress of an operation. Aborts the batch if it changed since it was read. A refusal may end, such as that of a wallet which the token
- * refuses, so a failed operation is tried again each hour; every other one is looked at again after a minute.
+ * refuses, so a failed operation is tried again each hour; every other one is looked at again after a minute, or once its schedule is over.
  */
 export function recordDriven(
   db: Database,
   read: OperationRow,
   driven: DriveResult<unknown>,
-  own: OwnProgress,
+  { wanted, scheduled = null, ...own }: OwnProgress,
   now: number,
 ): Statement[] {
   const { state: status, txHash } = driven;
+  const known = status === "done" ? scheduled : toSeenSchedule(read);
   const nextCheckAt = status === "failed" ? now + HOUR_MS : computeFirstCheck(now);
-  const sent = txHash === null ? {} : { txHash };
-  return changeOperation(db, read, { status, reason: toReason(driven), nextCheckAt, ...sent, ...own, checks: 0 }, now);
+  const set = {
+    ...{ status, reason: toReason(driven), nextCheckAt, checks: 0 },
+    wanted: { ...wanted, ...(known && { effective_at: String(known.effectiveAt), nonce: String(known.nonce) }) },
+    ...(txHash !== null && { txHash }),
+    ...(status === "done" && scheduled && toScheduled(scheduled, now)),
+  };
+  return changeOperation(db, read, { ...set, ...own }, now);
 }
+
+const toScheduled = ({ effectiveAt }: ScheduledUntil, now: number) =>
+  ({
+    status: "waiting",
+    reason: "scheduled",
+    nextCheckAt: Math.max(effectiveAt + SECOND_MS, now + MINUTE_MS),
+  }) as const;
 
 /** Records that the contract still has the state of an operation that is done, unless the operation changed since it was read. */
 export function recordRecheck(db: Database, read: OperationRow, now: number): Statement {

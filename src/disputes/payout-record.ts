@@ -8,13 +8,14 @@ import {
   postponeOperation,
   recordDriven,
   recordRecheck,
+  toSeenSchedule,
 } from "../chain/operations.ts";
 import { changeOperation, requestAgain } from "../chain/store.ts";
 import { type ActOnChain, isActCancelled, type VaultAct } from "../chain/vault-acts.ts";
 import { commitAll } from "../commit.ts";
 import type { Deps } from "../context.ts";
 import { decodeIdInstant } from "../core/ids.ts";
-import { CANCELLED_PAYOUT_KEPT_DAYS, DAY_MS, HOUR_MS, MINUTE_MS, PAYOUT_DAYS_MAX, SECOND_MS } from "../core/limits.ts";
+import { CANCELLED_PAYOUT_KEPT_DAYS, DAY_MS, HOUR_MS, MINUTE_MS, PAYOUT_DAYS_MAX } from "../core/limits.ts";
 import type { RefundStatus } from "../core/vocabulary.ts";
 import { commit, type Statement } from "../db/batch.ts";
 import type { FollowerRow, OperationRow } from "../db/tables/chain.ts";
@@ -64,10 +65,6 @@ export const toAwardPart = ({ wanted }: OperationRow): AwardPart | null => {
   return before && amount ? { before: Number(before), amount: Number(amount) } : null;
 };
 export const toWantedPart = ({ before, amount }: AwardPart) => ({ before: String(before), amount: String(amount) });
-export const toPayoutSchedule = ({ wanted }: OperationRow) => {
-  const { effective_at: effectiveAt, nonce } = wanted;
-  return effectiveAt && nonce ? { effectiveAt: Number(effectiveAt), nonce: Number(nonce) } : null;
-};
 
 /** The refund that the vault still owes, by booked blocks. It excludes the bounty: an unpaid bounty reserves nothing. */
 const computeRefundOwed = ({ dispute, refunded }: AwardState, paidOut = dispute.paidOut): number =>
@@ -193,14 +190,7 @@ export async function recordPartOutcome(
   if (driven.state === "failed") return recordFailed(deps, at, sent, driven.reason);
   const scheduled = driven.state === "done" ? driven.onChain.scheduled : null;
   if (driven.state === "done" && scheduled === null) return recordPaid(deps, at, part, driven.txHash);
-  const known = scheduled ?? toPayoutSchedule(operation);
-  const wanted = {
-    ...toWantedPart(part),
-    ...(known && { effective_at: String(known.effectiveAt), nonce: String(known.nonce) }),
-  };
-  const continueAt = scheduled && Math.max(scheduled.effectiveAt + SECOND_MS, now + MINUTE_MS);
-  const own: OwnProgress =
-    continueAt === null ? { wanted } : { wanted, status: "waiting", reason: "scheduled", nextCheckAt: continueAt };
+  const own = { wanted: toWantedPart(part), scheduled };
   const owed = computeRefundOwed(at, part.before);
   const status: RefundStatus = scheduled || driven.txHash !== null ? "sent" : dispute.refundStatus;
   await commitAward(deps, at, recordDriven(deps.db, operation, driven, own, now), {
@@ -267,7 +257,7 @@ async function recordFailed(
   }
   if (reason === "cancelled") {
     // A single node may see the payment and the schedule in different blocks, so a second one is asked.
-    const asked = { by: () => signer.address(), known: toPayoutSchedule(operation) };
+    const asked = { by: () => signer.address(), known: toSeenSchedule(operation) };
     if (await isActCancelled(on, act, asked)) return giveUpAward(deps, at, reason);
   }
   // The part may be gone after a reorg, or the buyer may have moved the refund address in a block that is not booked yet.

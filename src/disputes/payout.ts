@@ -3,6 +3,7 @@
 // payout-record.ts records the outcome of a part.
 import type { Signer } from "../chain/gateway.ts";
 import { requireNetwork, selectEdition } from "../chain/networks.ts";
+import { toSeenSchedule } from "../chain/operations.ts";
 import { findOperation, requestAgain } from "../chain/store.ts";
 import { readVault } from "../chain/surplus.ts";
 import { driveAct, isActCancelled, isActDone, toPayoutPurpose, type VaultAct } from "../chain/vault-acts.ts";
@@ -28,7 +29,6 @@ import {
   recordPaid,
   recordPartOutcome,
   toAwardPart,
-  toPayoutSchedule,
   toWantedPart,
   updateReserve,
 } from "./payout-record.ts";
@@ -91,7 +91,7 @@ async function driveAward(deps: Deps, name: string, disputeId: string, until: nu
     await storePart(deps, at, part);
     return driveAward(deps, name, disputeId, until);
   }
-  const driven = await driveAct(tools, on, act, toPayoutSchedule(operation), until);
+  const driven = await driveAct(tools, on, act, toSeenSchedule(operation), until);
   return recordPartOutcome(deps, at, { part, act, signer: tools.signer, place }, driven);
 }
 
@@ -136,7 +136,7 @@ async function findPartOutcome(
   const has = await isActDone(on, act);
   if (!has.ok) return "unknown";
   if (has.value) return "paid";
-  const asked = { by: () => signer.address(), known: toPayoutSchedule(operation) };
+  const asked = { by: () => signer.address(), known: toSeenSchedule(operation) };
   return asked.known !== null && (await isActCancelled(on, act, asked)) ? "cancelled" : "clear";
 }
 

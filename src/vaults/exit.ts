@@ -10,13 +10,14 @@ import {
   postponeOperation,
   recordDriven,
   recordRecheck,
+  toSeenSchedule,
 } from "../chain/operations.ts";
 import { changeOperation, findOperation, type OperationKey, requestAgain, requestOperation } from "../chain/store.ts";
 import { computeSurplus, driveRelease, LOW_THRESHOLD, readVault } from "../chain/surplus.ts";
 import { driveAct, toActPurpose, type VaultAct } from "../chain/vault-acts.ts";
 import { commitAll } from "../commit.ts";
 import type { Deps } from "../context.ts";
-import { DAY_MS, MINUTE_MS, SECOND_MS } from "../core/limits.ts";
+import { DAY_MS, MINUTE_MS } from "../core/limits.ts";
 import { leaveConflicts } from "../core/retry.ts";
 import { commit, type ReadResults, readBatch, type Statement } from "../db/batch.ts";
 import type { OperationRow } from "../db/tables/chain.ts";
@@ -147,8 +148,7 @@ async function driveLeaving(deps: Deps, facts: ExitFacts, at: ExitPlace): Promis
   // The chain took its time: a provider that has opened a market meanwhile keeps its vault.
   if (!isLeaving(await readBatch(db, buildExitReads(deps, escrow)), deps.clock.now())) return false;
   const driven = await driveRelease(tools, on, escrow.did, 0n, until);
-  const more = scheduled === null ? null : Math.max(scheduled.effectiveAt + SECOND_MS, Date.now() + MINUTE_MS);
-  return recordRelease(deps, operation, driven, { statements: lowered, more, scheduled });
+  return recordRelease(deps, operation, driven, { statements: lowered, scheduled });
 }
 
 /** Removes the vault's threshold and stores the operation, from which a job resumes after a crash. */
@@ -185,19 +185,12 @@ const toLowThresholdAct = ({ did }: EscrowRow): VaultAct => ({
   threshold: 0n,
 });
 
-/** The schedule of the low threshold as it was last seen. */
-function toSeenSchedule({ wanted }: OperationRow) {
-  const { effective_at: effectiveAt, nonce } = wanted;
-  return effectiveAt && nonce ? { effectiveAt: Number(effectiveAt), nonce: Number(nonce) } : null;
-}
-
 // ---- Its progress ----------------------------------------------------------------------------------------------------------
 
-type ReleaseStep = {
+type ReleaseStep = Pick<OwnProgress, "scheduled"> & {
   readonly statements?: readonly Statement[];
   /** When to continue, if a step that is done leaves more to do. */
   readonly more?: number | null;
-  readonly scheduled?: ReturnType<typeof toSeenSchedule>;
 };
 
 async function recordRelease(
@@ -208,11 +201,9 @@ async function recordRelease(
 ): Promise<boolean> {
   const { db } = deps;
   const { state } = driven;
-  const known = state === "done" ? scheduled : toSeenSchedule(operation);
-  const asked = state === "waiting" && isReleaseRequested(operation) ? { asked: "yes" } : {};
   const own: OwnProgress = {
-    wanted: { ...asked, ...(known && { effective_at: String(known.effectiveAt), nonce: String(known.nonce) }) },
-    ...(state === "done" && scheduled && { reason: "scheduled" }),
+    wanted: state === "waiting" && isReleaseRequested(operation) ? { asked: "yes" } : {},
+    scheduled,
     ...(state === "done" && more !== null && { status: "waiting", nextCheckAt: more }),
     // A cancellation on-chain is final.
     ...(state === "failed" && driven.reason === "cancelled" && { nextCheckAt: null }),

@@ -46,6 +46,18 @@ it("is tried again an hour after the contract refused it, unless its kind says o
   expect(await record(driven, { wanted, nextCheckAt: null })).toMatchObject({ ...failed, nextCheckAt: null });
 });
 
+it("keeps its schedule while it waits for the contract's delay, and drops it once it is done", async () => {
+  const scheduled = { effectiveAt: NOW + HOUR, nonce: 2 };
+  const seen = { ...wanted, effective_at: String(NOW + HOUR), nonce: "2" };
+  const done = { state: "done", onChain: null, txHash: null } as const;
+  const waiting = { state: "waiting", reason: "mining", txHash: null } as const;
+  expect(await record(done, { wanted, scheduled })).toMatchObject({
+    ...{ wanted: seen, status: "waiting", reason: "scheduled", nextCheckAt: NOW + HOUR + 1_000 },
+  });
+  expect(await record(waiting, { wanted })).toMatchObject({ wanted: seen, reason: "mining" });
+  expect(await record(done, { wanted })).toMatchObject({ wanted, status: "done", reason: null });
+});
+
 it("is checked 1, 3, 7 and 15 minutes after it was done, and then no longer", async () => {
   let operation = await record({ state: "done", onChain: null, txHash: "0x2" }, { wanted });
   expect(operation).toMatchObject({ status: "done", reason: null, checks: 0 });
