@@ -23,7 +23,7 @@ const WITH_ROWID: ReadonlySet<string> = new Set([
   "status_lists",
   "webhook_deliveries",
 ]);
-const NAME = /^(?:tables|(?:add|change|drop|fill|index|move|rename|split)(?:_[a-z\d]+)+)$/;
+const NAME = /^(?:tables|(?:add|change|drop|fill|index|merge|move|rename|split)(?:_[a-z\d]+)+)$/;
 const [given = ""] = process.argv.slice(2);
 const name = given === "--check" ? "" : given;
 const unnamed = [...migrationNames().map((file) => file.slice(5, -4)), ...(name ? [name] : [])].filter(

@@ -181,8 +181,8 @@ const changeEdition = (status: "ACTIVE" | "PROVISIONING") => async (play: Play) 
   const { did } = await openProvider(play.stage, play.principalId);
   await change(play.stage, "update agent_markets set status = ? where did = ?", status, did);
   await change(play.stage, "update escrows set contract = '0x00' where did = ?", did);
-  const planned = `insert into edition_moves (did, environment, network, planned_at)
-    select did, environment, network, ? from escrows where did = ?`;
+  const planned = `insert into walks (kind, subject, started_at, after_at, after_id)
+    select 'edition_move', network || ' ' || did || ' ' || environment, ?, 0, '' from escrows where did = ?`;
   await change(play.stage, planned, Date.now(), did);
 };
 

@@ -1,8 +1,8 @@
-// Store of moves to a new edition of the contract (MKT-22): for each network its present edition, and the providers that are still to move.
-import { and, asc, eq, type SQL, sql } from "drizzle-orm";
-import type { Due } from "../core/due.ts";
+// Store of the editions of the contract (MKT-22): for each network its present edition, and a walk for each provider that is still to move.
+import { sql } from "drizzle-orm";
 import { type Database, type Read, readAll, type Statement } from "../db/batch.ts";
-import { type EditionMove, type EditionRow, editionMoves, registeredEditions } from "../db/tables/chain.ts";
+import { type EditionRow, registeredEditions } from "../db/tables/chain.ts";
+import { beginWalks } from "../jobs/walk-store.ts";
 
 export const findEditions = (db: Database): Read<EditionRow[]> => readAll(db.select().from(registeredEditions));
 
@@ -13,38 +13,18 @@ export const findEditions = (db: Database): Read<EditionRow[]> => readAll(db.sel
 export function planMoves(db: Database, { network, contract, plannedAt, plans }: EditionRow): Statement[] {
   const known = { contract, plannedAt, plans };
   return [
-    db.insert(editionMoves).select(
-      sql`select e.did, e.environment, e.network, ${plannedAt} from escrows e
-        where e.network = ${network} and e.contract not in ('', ${contract})
-          and exists (select 1 from agent_markets m join agents a on a.did = m.did and a.status not in ('REVOKED', 'TERMINATED')
-            where m.did = e.did and m.environment = e.environment and m.network = e.network
-              and m.status in ('ACTIVE', 'PROVISIONING'))
-          and true on conflict do nothing`,
-    ),
+    beginWalks(db, "edition_move", {
+      subject: sql`e.network || ' ' || e.did || ' ' || e.environment`,
+      from: sql`escrows e where e.network = ${network} and e.contract not in ('', ${contract})
+        and exists (select 1 from agent_markets m join agents a on a.did = m.did and a.status not in ('REVOKED', 'TERMINATED')
+          where m.did = e.did and m.environment = e.environment and m.network = e.network
+            and m.status in ('ACTIVE', 'PROVISIONING'))`,
+      startedAt: plannedAt,
+      payload: null,
+    }).onConflictDoNothing(),
     db
       .insert(registeredEditions)
       .values({ network, ...known })
       .onConflictDoUpdate({ target: registeredEditions.network, set: known }),
   ];
 }
-
-/** The planned moves, in the order of the primary key. */
-export const findMoves = (db: Database, after: Due, limit: number): Read<Due[]> => {
-  const { did, environment, network, plannedAt } = editionMoves;
-  const [ofNetwork = "", ofDid = "", ofEnvironment = ""] = after.id.split(" ");
-  return readAll(
-    db
-      .select({ at: plannedAt, id: sql<string>`${network} || ' ' || ${did} || ' ' || ${environment}`.as("id") })
-      .from(editionMoves)
-      .where(sql`(${did}, ${environment}, ${network}) > (${ofDid}, ${ofEnvironment}, ${ofNetwork})`)
-      .orderBy(asc(did), asc(environment), asc(network))
-      .limit(limit),
-  );
-};
-
-type MoveKey = Pick<EditionMove, "did" | "environment" | "network">;
-
-const isMoveOf = ({ did, environment, network }: MoveKey): SQL | undefined =>
-  and(eq(editionMoves.did, did), eq(editionMoves.environment, environment), eq(editionMoves.network, network));
-
-export const endMove = (db: Database, moving: MoveKey): Statement => db.delete(editionMoves).where(isMoveOf(moving));

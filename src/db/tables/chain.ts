@@ -1,7 +1,7 @@
 // Tables of chain operations (CHN-14). The signer stores the sent bytes and their nonces.
 import { sql } from "drizzle-orm";
 import { index, integer, primaryKey, sqliteTable, text } from "drizzle-orm/sqlite-core";
-import type { Environment, OperationKind, OperationStatus } from "../../core/vocabulary.ts";
+import type { OperationKind, OperationStatus } from "../../core/vocabulary.ts";
 
 export const chainOperations = sqliteTable(
   "chain_operations",
@@ -41,18 +41,6 @@ export const registeredEditions = sqliteTable("registered_editions", {
   plans: integer().notNull(),
 });
 export type EditionRow = typeof registeredEditions.$inferSelect;
-
-export const editionMoves = sqliteTable(
-  "edition_moves",
-  {
-    did: text().notNull(),
-    environment: text().$type<Environment>().notNull(),
-    network: text().notNull(),
-    plannedAt: integer().notNull(),
-  },
-  (t) => [primaryKey({ columns: [t.did, t.environment, t.network] })],
-);
-export type EditionMove = typeof editionMoves.$inferSelect;
 
 /** How far the contract's events of a network have been read (CHN-24). */
 export const followers = sqliteTable("followers", {

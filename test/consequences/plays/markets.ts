@@ -8,6 +8,7 @@ import { followThreshold, followThresholds } from "../../../src/escrow/follow-th
 import { toMovedStates } from "../../../src/escrow/store.ts";
 import { followChains } from "../../../src/follower/job.ts";
 import type { Job } from "../../../src/jobs/job.ts";
+import { beginWalk } from "../../../src/jobs/walk-store.ts";
 import { moveEditions } from "../../../src/markets/move-editions.ts";
 import { applyWalletChanges, provisionMarkets, resumeProvisioning } from "../../../src/markets/provision.ts";
 import { tendArbiters, tendSigners } from "../../../src/markets/tend-signers.ts";
@@ -167,7 +168,11 @@ async function inEarlierVault(world: World): Promise<string> {
   ]);
   return did;
 }
-const moveEdition = (world: World, did: string) => moveEditions.record(world.deps, `${NETWORK} ${did} sandbox`);
+async function moveEdition(world: World, did: string) {
+  const subject = `${NETWORK} ${did} sandbox`;
+  await store(world, (db) => beginWalk(db, "edition_move", subject, { startedAt: 1, payload: null }));
+  return moveEditions.record(world.deps, subject);
+}
 
 async function stalled(world: World): Promise<void> {
   const did = await unanswered(world);

@@ -1,0 +1,35 @@
+// Table of walks: work on many rows that continues slice by slice until nothing is left.
+import { index, integer, primaryKey, sqliteTable, text } from "drizzle-orm/sqlite-core";
+import type { Environment } from "../../core/vocabulary.ts";
+
+/** What a walk of each kind keeps for its slices. */
+export type WalkPayloads = {
+  /** The subject is an endpoint. The events after the position, up to `toSeq`, are queued once more. */
+  readonly replay: { readonly platformId: string; readonly environment: Environment; readonly toSeq: number };
+  /** The subject is an announcement. The accounts after the position get their notices. */
+  readonly announcement: null;
+  /** The subject names a network, a provider and an environment. One slice moves the provider to the new edition (MKT-22). */
+  readonly edition_move: null;
+};
+export type WalkKind = keyof WalkPayloads;
+
+/** Any run may continue a walk. Its row exists until its last slice. */
+export const walks = sqliteTable(
+  "walks",
+  {
+    kind: text().$type<WalkKind>().notNull(),
+    subject: text().notNull(),
+    /** Increases whenever a running walk begins again, so that a slice that was read before is refused. */
+    startedAt: integer().notNull(),
+    /** The position of the last row that is done. */
+    afterAt: integer().notNull(),
+    afterId: text().notNull(),
+    payload: text({ mode: "json" }).$type<WalkPayloads[WalkKind]>(),
+  },
+  (t) => [primaryKey({ columns: [t.kind, t.subject] }), index("walks_by_start").on(t.kind, t.startedAt, t.subject)],
+);
+type WalkRow = typeof walks.$inferSelect;
+export type Walk<Kind extends WalkKind> = Omit<WalkRow, "kind" | "payload"> & {
+  readonly kind: Kind;
+  readonly payload: WalkPayloads[Kind];
+};

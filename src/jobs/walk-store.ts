@@ -1,0 +1,73 @@
+// Store of walks.
+import { and, asc, eq, type SQL, sql } from "drizzle-orm";
+import { BEFORE_FIRST_DUE, type Due } from "../core/due.ts";
+import { type Database, guard, mustChange, type Read, readAll, readOne, type Statement } from "../db/batch.ts";
+import { type Walk, type WalkKind, type WalkPayloads, walks } from "../db/tables/walks.ts";
+
+export const isWalk = (kind: WalkKind, subject: string | SQL): SQL | undefined =>
+  and(eq(walks.kind, kind), eq(walks.subject, subject));
+
+export const findWalk = <Kind extends WalkKind>(
+  db: Database,
+  kind: Kind,
+  subject: string | SQL,
+): Read<Walk<Kind> | null> => readOne(db.select().from(walks).where(isWalk(kind, subject))) as Read<Walk<Kind> | null>;
+
+/** The oldest walks of a kind first. There are few: a row exists while its walk runs. */
+export const findWalks = (db: Database, kind: WalkKind, after: Due, limit: number): Read<Due[]> =>
+  readAll(
+    db
+      .select({ at: walks.startedAt, id: walks.subject })
+      .from(walks)
+      .where(and(eq(walks.kind, kind), sql`(${walks.startedAt}, ${walks.subject}) > (${after.at}, ${after.id})`))
+      .orderBy(asc(walks.startedAt), asc(walks.subject))
+      .limit(limit),
+  );
+
+export type BegunWalk<Kind extends WalkKind> = {
+  readonly startedAt: number;
+  readonly after?: Due;
+  readonly payload: WalkPayloads[Kind];
+};
+
+/** Stores a walk. A caller whose walk may already run adds what happens to that one. */
+export const beginWalk = <Kind extends WalkKind>(
+  db: Database,
+  kind: Kind,
+  subject: string,
+  { startedAt, after = BEFORE_FIRST_DUE, payload }: BegunWalk<Kind>,
+) => db.insert(walks).values({ kind, subject, startedAt, afterAt: after.at, afterId: after.id, payload });
+
+/** Stores a walk for each row of a query. `subject`: an expression over it. */
+export const beginWalks = <Kind extends WalkKind>(
+  db: Database,
+  kind: Kind,
+  { subject, from, startedAt, payload }: BegunWalk<Kind> & { readonly subject: SQL; readonly from: SQL },
+) => {
+  const { at, id } = BEFORE_FIRST_DUE;
+  return db
+    .insert(walks)
+    .select(
+      sql`select ${kind}, ${subject}, ${startedAt}, ${at}, ${id}, ${payload && JSON.stringify(payload)} from ${from}`,
+    );
+};
+
+export const WALK_KEY = [walks.kind, walks.subject];
+/** A walk that begins again counts as another one, even within one millisecond. */
+export const RESTARTED_AT = sql`max(excluded.started_at, ${walks.startedAt} + 1)`;
+
+const isAsRead = ({ kind, subject, startedAt, afterAt, afterId }: Walk<WalkKind>): SQL | undefined =>
+  and(isWalk(kind, subject), eq(walks.startedAt, startedAt), eq(walks.afterAt, afterAt), eq(walks.afterId, afterId));
+
+/** Ends a walk, or moves it to the position after its slice. Aborts the batch if another run has written the slice, or the walk began again. */
+export function advanceWalk(db: Database, walk: Walk<WalkKind>, next: Due | null): Statement[] {
+  if (next === null) return mustChange(db, db.delete(walks).where(isAsRead(walk)));
+  const { at, id } = next;
+  if (at === walk.afterAt && id === walk.afterId)
+    return [guard(db, sql`exists (select 1 from walks where ${isAsRead(walk)})`)];
+  return mustChange(db, db.update(walks).set({ afterAt: at, afterId: id }).where(isAsRead(walk)));
+}
+
+/** Ends a walk, whatever it has left. */
+export const dropWalk = (db: Database, kind: WalkKind, subject: string): Statement =>
+  db.delete(walks).where(isWalk(kind, subject));

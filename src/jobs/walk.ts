@@ -1,0 +1,78 @@
+// Walks: work on many rows, in slices. The batch of a change begins a walk. Each slice commits its own statements with the position after it, so that
+// a crash neither skips nor repeats a row; the last slice ends the walk. A queue message continues a walk, and a job continues what a lost message
+// leaves. A message that comes twice finds another position, or no walk.
+import { commitAll } from "../commit.ts";
+import type { Deps } from "../context.ts";
+import { BEFORE_FIRST_DUE, type Due } from "../core/due.ts";
+import { retryConflicts } from "../core/retry.ts";
+import { readBatch, type Statement } from "../db/batch.ts";
+import type { Walk, WalkKind } from "../db/tables/walks.ts";
+import type { EachJob, Recorded } from "./job.ts";
+import { advanceWalk, findWalks } from "./walk-store.ts";
+
+export type WalkSlice = {
+  readonly statements: readonly Statement[];
+  /** The position after the slice; null after the last slice. */
+  readonly next: Due | null;
+  /** Runs after the commit. */
+  readonly notify?: () => Promise<unknown>;
+};
+
+export type WalkDefinition<Kind extends WalkKind, Found> = {
+  readonly kind: Kind;
+  /** The job that continues its walks. */
+  readonly job: string;
+  /** How many slices one run takes, because the queries of an invocation are limited (JOB-12). */
+  readonly slices: number;
+  /** Reads the walk, and what its next slice needs. */
+  readonly readSlice: (deps: Deps, subject: string) => Promise<{ readonly walk: Walk<Kind> | null } & Found>;
+  /** Builds the next slice; null if the walk has to wait. */
+  readonly buildSlice: (deps: Deps, walk: Walk<Kind>, found: Found) => Promise<WalkSlice | null> | WalkSlice | null;
+};
+
+/** Runs the next slice. Returns null if there was none. */
+export const runNextSlice = <Kind extends WalkKind, Found>(
+  deps: Deps,
+  { readSlice, buildSlice }: WalkDefinition<Kind, Found>,
+  subject: string,
+): Promise<WalkSlice | null> =>
+  retryConflicts(async () => {
+    const found = await readSlice(deps, subject);
+    const slice = found.walk && (await buildSlice(deps, found.walk, found));
+    if (!slice) return null;
+    await commitAll(deps, [...slice.statements, ...advanceWalk(deps.db, found.walk, slice.next)]);
+    return slice;
+  });
+
+/** Runs some slices. Returns `more` if slices are left, and false if there was none. */
+export async function runWalk<Kind extends WalkKind, Found>(
+  deps: Deps,
+  definition: WalkDefinition<Kind, Found>,
+  subject: string,
+  slices = definition.slices,
+): Promise<Recorded> {
+  let recorded = false;
+  for (let n = 0; n < slices; n++) {
+    const slice = await runNextSlice(deps, definition, subject);
+    if (slice === null) return recorded;
+    await slice.notify?.();
+    recorded = true;
+    if (slice.next === null) return true;
+  }
+  return "more";
+}
+
+/** Builds the job that continues the walks of a kind. */
+export const buildWalkJob = <Kind extends WalkKind, Found>(
+  definition: WalkDefinition<Kind, Found>,
+  part?: number,
+): EachJob => ({
+  kind: "each",
+  name: definition.job,
+  ...(part !== undefined && { part }),
+  find: async ({ db }, after, limit) => {
+    const { open } = await readBatch(db, { open: findWalks(db, definition.kind, after ?? BEFORE_FIRST_DUE, limit) });
+    return open;
+  },
+  record: (deps, subject) => runWalk(deps, definition, subject),
+});
