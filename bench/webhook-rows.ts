@@ -58,7 +58,7 @@ export async function settleHook(play: Play): Promise<Hook> {
   const { sql, receiver } = play.stage;
   await sql([
     { sql: "delete from webhook_queue where next_at <= ?", params: [Date.now() + DAY_MS] },
-    { sql: "delete from webhook_replays" },
+    { sql: "delete from walks where kind = 'replay'" },
     {
       sql: "delete from webhook_endpoints where platform_id = ? and webhook_id <> ?",
       params: [hook.platform.platformId, hook.webhookId],

@@ -190,9 +190,9 @@ const leaveDue = async (play: Play) =>
 async function leaveReplay(play: Play): Promise<void> {
   const { platform, webhookId } = await openHook(play);
   const { seq } = await leaveListed(play);
-  const text = `insert into webhook_replays (webhook_id, platform_id, environment, after_seq, to_seq, asked_at)
-    values (?, ?, 'sandbox', ?, ?, ?)`;
-  await change(play.stage, text, webhookId, platform.platformId, seq - 1, seq, Date.now());
+  const text = `insert into walks (kind, subject, started_at, after_at, after_id, payload) values ('replay', ?, ?, ?, '', ?)`;
+  const payload = { platformId: platform.platformId, environment: "sandbox", toSeq: seq };
+  await change(play.stage, text, webhookId, Date.now(), seq - 1, JSON.stringify(payload));
 }
 
 const leaveOld = async (play: Play) =>

@@ -62,6 +62,13 @@ export async function runWalk<Kind extends WalkKind, Found>(
   return "more";
 }
 
+/** Lets the queue continue a walk. If the message is lost, the minute's job finds the walk. */
+export const queueWalk = <Kind extends WalkKind, Found>(
+  { env }: Deps,
+  { job }: WalkDefinition<Kind, Found>,
+  subject: string,
+): Promise<unknown> => env.JOB_QUEUE.send({ kind: "record", job, ids: [subject], apart: true });
+
 /** Builds the job that continues the walks of a kind. */
 export const buildWalkJob = <Kind extends WalkKind, Found>(
   definition: WalkDefinition<Kind, Found>,

@@ -1,16 +1,16 @@
-// Queues the events since an event or instant again for one endpoint (EVT-31). The call writes one row; a job queues the events slice by slice and
-// moves the replay's mark in the same commit, so that a crash neither skips an event nor queues it twice.
+// Queues the events since an event or instant again for one endpoint (EVT-31). The call begins a walk, whose slices queue the events.
 import { type ManagementCall, type Precheck, precheck } from "../call.ts";
-import type { Deps } from "../context.ts";
 import { toIso } from "../core/clock.ts";
 import { addDailyRequests } from "../core/daily.ts";
 import { type FieldError, ServiceError, toFieldError, toValidationError } from "../core/errors.ts";
 import { REPLAYS_A_DAY } from "../core/limits.ts";
 import { findVolumeMark } from "../core/volume.ts";
-import { commit, dropAbsentReads, readBatch } from "../db/batch.ts";
+import { dropAbsentReads, readBatch } from "../db/batch.ts";
 import type { EndpointRow } from "../db/tables/webhooks.ts";
-import type { EachJob, Recorded } from "../jobs/job.ts";
+import type { EachJob } from "../jobs/job.ts";
 import { listNewEvents } from "../jobs/tend-events.ts";
+import { buildWalkJob, queueWalk, runWalk, type WalkDefinition } from "../jobs/walk.ts";
+import { findWalk } from "../jobs/walk-store.ts";
 import { findEventNumber, findEventNumberAt } from "../journal/event-log-store.ts";
 import { computeOldestListed, mayBeOlder } from "../journal/event-views.ts";
 import { countVolumes } from "../journal/volume.ts";
@@ -19,16 +19,7 @@ import { countBodyBytes, orderDeliveryIds, selectsType, toNewDelivery } from "./
 import { notifyDue } from "./nudge.ts";
 import { queueDeliveries } from "./queue-store.ts";
 import { readRealTime, requireEnabled } from "./read.ts";
-import {
-  beginReplay,
-  deleteReplay,
-  endReplay,
-  findLastNumber,
-  findReplay,
-  findReplayed,
-  findReplays,
-  moveReplay,
-} from "./replay-store.ts";
+import { beginReplay, findLastNumber, findReplayed, findReplays } from "./replay-store.ts";
 import type { ReplayView } from "./responses.ts";
 import type { ReplayInput } from "./schema.ts";
 import { findById, recordReplayRequest } from "./store.ts";
@@ -86,74 +77,56 @@ export async function replayEvents(call: ManagementCall<EndpointRow>, { since }:
   const asked = addDailyRequests(own.replays, 1, now, REPLAY_LIMIT);
   const view = { webhook_id: webhookId, since: "id" in since ? since.id : toIso(since.at), asked_at: toIso(now) };
   await call.commit(
-    [...recordReplayRequest(db, own, asked), beginReplay(db, own, { afterSeq: after, toSeq: last, askedAt: now })],
+    [...recordReplayRequest(db, own, asked), beginReplay(db, own, { after, upTo: last, startedAt: now })],
     view,
   );
-  call.background(startReplay(deps, webhookId));
+  // If the message is lost, the minute's job continues.
+  call.background(queueWalk(deps, replay, webhookId).catch(() => undefined));
   return view;
 }
 
-/** If the message is lost, the minute's job continues. */
-async function startReplay({ env }: Deps, webhookId: string): Promise<void> {
-  await env.JOB_QUEUE.send({ kind: "record", job: replayJob.name, ids: [webhookId], apart: true }).catch(
-    () => undefined,
-  );
-}
-
 const SLICE = 100;
-/** Slices of one message (JOB-12). */
-const SLICES = 5;
+
+const replay: WalkDefinition<"replay", { readonly endpoint: EndpointRow | null }> = {
+  kind: "replay",
+  job: "replay_events",
+  slices: 5,
+  readSlice: ({ db }, webhookId) =>
+    readBatch(db, { walk: findWalk(db, "replay", webhookId), endpoint: findById(db, webhookId) }),
+  buildSlice: async (deps, walk, { endpoint }) => {
+    // An endpoint that was disabled or deleted meanwhile gets no new deliveries.
+    if (endpoint?.status !== "enabled") return { statements: [], next: null };
+    const { db, env, clock } = deps;
+    const { platformId, environment } = endpoint;
+    const { events, volumes } = await readBatch(db, {
+      events: findReplayed(db, endpoint, walk, SLICE),
+      volumes: findVolumes(db, [platformId]),
+    });
+    const now = clock.now();
+    // If the account has used up its volume, its replay continues the next day.
+    if (volumes.some(({ marks }) => findVolumeMark(marks, environment, now) !== null)) return null;
+    const last = events.length < SLICE ? undefined : events.at(-1);
+    const selected = events.filter(({ type }) => type !== "webhook.test" && selectsType(endpoint, type));
+    const deliveries = orderDeliveryIds(selected.map((event) => toNewDelivery(endpoint, event, now)));
+    const next = last ? { at: last.seq, id: "" } : null;
+    if (deliveries.length === 0) return { statements: [], next };
+    const bytes = selected.reduce((sum, event) => sum + countBodyBytes(event), 0);
+    const counted = { platformId, environment, events: 0, deliveries: deliveries.length, bytes };
+    return {
+      statements: [...queueDeliveries(db, deliveries), ...countVolumes(deps, volumes, [counted])],
+      next,
+      notify: () => notifyDue(env, [endpoint.webhookId]),
+    };
+  },
+};
 
 export const replayJob: EachJob = {
-  kind: "each",
-  name: "replay_events",
+  ...buildWalkJob(replay),
   part: 1,
   find: async ({ db, clock }, after, limit) => {
     const { running } = await readBatch(db, { running: findReplays(db, clock.now(), after?.id ?? "", limit) });
     return running;
   },
-  record: recordReplay,
+  record: async (deps, webhookId) =>
+    (await listNewEvents(deps, replay.slices)) ? runWalk(deps, replay, webhookId) : "more",
 };
-
-async function recordReplay(deps: Deps, webhookId: string): Promise<Recorded> {
-  if (!(await listNewEvents(deps, SLICES))) return "more";
-  for (let slice = 0; slice < SLICES; slice++) if (await replaySlice(deps, webhookId)) return true;
-  return "more";
-}
-
-/** True if nothing is left to queue. */
-async function replaySlice(deps: Deps, webhookId: string): Promise<boolean> {
-  const { db, env, clock } = deps;
-  const { replay, endpoint } = await readBatch(db, {
-    replay: findReplay(db, webhookId),
-    endpoint: findById(db, webhookId),
-  });
-  if (replay === null) return true;
-  // An endpoint that was disabled meanwhile gets no new deliveries.
-  if (endpoint?.status !== "enabled") {
-    await commit(db, endpoint === null ? [deleteReplay(db, webhookId)] : endReplay(db, replay));
-    return true;
-  }
-  const { platformId, environment } = replay;
-  const { events, volumes } = await readBatch(db, {
-    events: findReplayed(db, replay, SLICE),
-    volumes: findVolumes(db, [platformId]),
-  });
-  // If the account has used up its volume, its replay continues the next day.
-  const isUsedUp = volumes.some(({ marks }) => findVolumeMark(marks, environment, clock.now()) !== null);
-  if (isUsedUp) return true;
-  const last = events.at(-1);
-  const ended = last === undefined || events.length < SLICE;
-  const selected = events.filter(({ type }) => type !== "webhook.test" && selectsType(endpoint, type));
-  const now = clock.now();
-  const deliveries = orderDeliveryIds(selected.map((event) => toNewDelivery(endpoint, event, now)));
-  const bytes = selected.reduce((sum, event) => sum + countBodyBytes(event), 0);
-  const counted = { platformId, environment, events: 0, deliveries: deliveries.length, bytes };
-  await commit(db, [
-    ...(ended ? endReplay(db, replay) : moveReplay(db, replay, last.seq)),
-    ...queueDeliveries(db, deliveries),
-    ...(deliveries.length > 0 ? countVolumes(deps, volumes, [counted]) : []),
-  ]);
-  if (deliveries.length > 0) await notifyDue(env, [webhookId]);
-  return ended;
-}

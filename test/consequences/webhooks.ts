@@ -76,7 +76,7 @@ export const WEBHOOK_OPERATIONS: Readonly<Record<string, Cases>> = {
   replayEvents: [
     {
       when: "always",
-      tables: ["webhook_endpoints", "webhook_replays"],
+      tables: ["walks", "webhook_endpoints"],
       activity: { none: "the same events go to the same endpoint" },
     },
   ],
@@ -110,7 +110,7 @@ export const WEBHOOK_JOBS: Readonly<Record<string, Cases>> = {
   replay_events: [
     {
       when: "events follow its position",
-      tables: ["account_volumes", "webhook_queue", "webhook_replays"],
+      tables: ["account_volumes", "walks", "webhook_queue"],
       activity: BY_ITSELF,
     },
   ],

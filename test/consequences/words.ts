@@ -31,6 +31,7 @@ export type Table =
   | NamesIn<typeof import("../../src/db/tables/money.ts")>
   | NamesIn<typeof import("../../src/db/tables/principals.ts")>
   | NamesIn<typeof import("../../src/db/tables/spending.ts")>
+  | NamesIn<typeof import("../../src/db/tables/walks.ts")>
   | NamesIn<typeof import("../../src/db/tables/webhooks.ts")>;
 
 type Move<S extends string> = `${S | "none"} → ${S | "none"}`;

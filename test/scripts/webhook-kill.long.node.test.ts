@@ -158,7 +158,7 @@ async function atRest(): Promise<unknown> {
   await fireCron(worker.baseUrl);
   const healthy = JSON.stringify([...HEALTHY, "slow"].map((name) => endpoints.get(name)));
   const [left] = rows(
-    `select (select count(*) from webhook_replays) as replays,
+    `select (select count(*) from walks where kind = 'replay') as replays,
       (select count(*) from webhook_queue where webhook_id in (select value from json_each(?))) as waiting`,
     healthy,
   );

@@ -5,9 +5,9 @@ import { computeFirstId } from "../../src/core/ids.ts";
 import { Conflict } from "../../src/core/retry.ts";
 import { commit, readBatch } from "../../src/db/batch.ts";
 import { webhookDeliveries, webhookEndpoints, webhookQueue } from "../../src/db/tables/webhooks.ts";
+import { advanceWalk, findWalk } from "../../src/jobs/walk-store.ts";
 import { queueDeliveries } from "../../src/webhooks/queue-store.ts";
 import { replayJob } from "../../src/webhooks/replay.ts";
-import { endReplay, findReplay, moveReplay } from "../../src/webhooks/replay-store.ts";
 import { pruneDeliveries } from "../../src/webhooks/sweep.ts";
 import { madeUp } from "../support/openapi.ts";
 import { expectStatus, type Json } from "../support/world.ts";
@@ -269,14 +269,14 @@ describe("POST …/replay", () => {
     const since = new Date(world.now() - 60_000).toISOString();
     expectStatus(await replay(made, since), 200);
     const { db } = world.deps;
-    const { read } = await readBatch(db, { read: findReplay(db, made.webhook_id) });
+    const { read } = await readBatch(db, { read: findWalk(db, "replay", made.webhook_id) });
     if (read === null) throw new Error("no replay");
     world.advance(1_000);
     expectStatus(await replay(made, since), 200);
-    for (const stale of [endReplay(db, read), moveReplay(db, read, read.toSeq)])
-      await expect(commit(db, stale)).rejects.toThrow(Conflict);
+    for (const next of [null, { at: read.payload.toSeq, id: "" }])
+      await expect(commit(db, advanceWalk(db, read, next))).rejects.toThrow(Conflict);
     await world.run(replayJob);
-    expect((await readBatch(db, { read: findReplay(db, made.webhook_id) })).read).toBe(null);
+    expect((await readBatch(db, { read: findWalk(db, "replay", made.webhook_id) })).read).toBe(null);
   });
 
   it("knows which events are too old in a sandbox whose clock was moved", async () => {

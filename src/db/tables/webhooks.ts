@@ -1,4 +1,4 @@
-// Tables of webhooks: endpoints, waiting deliveries, attempts, and running replays.
+// Tables of webhooks: endpoints, waiting deliveries and attempts.
 import { blob, index, integer, primaryKey, sqliteTable, text } from "drizzle-orm/sqlite-core";
 import type { DeliveryStatus, DisabledCause, Environment, WebhookStatus } from "../../core/vocabulary.ts";
 
@@ -93,14 +93,3 @@ export const webhookDeliveries = sqliteTable(
   (t) => [primaryKey({ columns: [t.webhookId, t.deliveryId] })],
 );
 export type DeliveryRow = typeof webhookDeliveries.$inferSelect;
-
-/** A running replay: the events after one number, up to another, are queued once more, slice by slice. */
-export const webhookReplays = sqliteTable("webhook_replays", {
-  webhookId: text().primaryKey(),
-  platformId: text().notNull(),
-  environment: text().$type<Environment>().notNull(),
-  afterSeq: integer().notNull(),
-  toSeq: integer().notNull(),
-  askedAt: integer().notNull(),
-});
-export type ReplayRow = typeof webhookReplays.$inferSelect;
