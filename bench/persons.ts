@@ -91,9 +91,9 @@ export async function leaveAccount(play: Play): Promise<void> {
       params: document,
     },
     {
-      sql: `insert into announcements (announcement_id, kind, subject, text, created_at, finished_at)
-        values (?, 'maintenance', 'Maintenance', 'On Sunday.', ?, ?)`,
-      params: [`ann_B${id}`, now, now],
+      sql: `insert into announcements (announcement_id, kind, subject, text, created_at)
+        values (?, 'maintenance', 'Maintenance', 'On Sunday.', ?)`,
+      params: [`ann_B${id}`, now],
     },
   ]);
   await leaveNotice(play);

@@ -95,11 +95,6 @@ const EXCEPTIONS: readonly Exception[] = [
     because: "a page of what is acknowledged: only the open ones are passed over",
   },
   {
-    step: /^SCAN announcements USING INDEX announcements_open$/,
-    in: ANY,
-    because: "a partial index of the announcements that some account has not heard: one or two",
-  },
-  {
     step: /^SCAN alerts USING INDEX alerts_unmailed$/,
     in: ANY,
     because: "a partial index of the alerts that no mail has named: at most those of one hour",

@@ -81,13 +81,19 @@ export const endSession = async (play: Play) =>
 
 /** Leaves an announcement that only the last account has not received. */
 export async function leaveUnreached({ stage, next }: Play): Promise<void> {
+  const id = `ann_B${next()}`;
   await stage.sql([
-    { sql: "update announcements set finished_at = created_at where finished_at is null" },
+    { sql: "delete from walks where kind = 'announcement'" },
     {
-      sql: `insert into announcements (announcement_id, kind, subject, text, created_at, reached)
-        select ?, 'maintenance', 'Maintenance', 'On Sunday.', ?, max(platform_id) from platforms
+      sql: `insert into announcements (announcement_id, kind, subject, text, created_at)
+        values (?, 'maintenance', 'Maintenance', 'On Sunday.', ?)`,
+      params: [id, Date.now()],
+    },
+    {
+      sql: `insert into walks (kind, subject, started_at, after_at, after_id, payload)
+        select 'announcement', ?, ?, 0, max(platform_id), '{"kind":"maintenance"}' from platforms
         where platform_id < (select max(platform_id) from platforms where status = 'PROFILE_PENDING')`,
-      params: [`ann_B${next()}`, Date.now()],
+      params: [id, Date.now()],
     },
   ]);
 }

@@ -1,17 +1,17 @@
-// Announcements of the operator to all accounts (ACC-15): stored once, and distributed to the accounts slice by slice by a job.
+// Announcements of the operator to all accounts (ACC-15): stored once, and a walk writes the notice of each account.
 import type { OperatorCall } from "../call.ts";
-import type { Deps } from "../context.ts";
 import { toIso } from "../core/clock.ts";
 import { BEFORE_FIRST_DUE } from "../core/due.ts";
 import { createId } from "../core/ids.ts";
 import type { PlatformStatus } from "../core/vocabulary.ts";
-import { commit, readBatch } from "../db/batch.ts";
-import type { AnnouncementRow } from "../db/tables/accounts.ts";
-import type { BulkJob, SliceResult } from "../jobs/job.ts";
+import { readBatch } from "../db/batch.ts";
+import type { BulkJob } from "../jobs/job.ts";
+import { runNextSlice, type WalkDefinition } from "../jobs/walk.ts";
+import { beginWalk, findWalk, findWalks } from "../jobs/walk-store.ts";
 import { insertAnnounced } from "../journal/notice-store.ts";
 import { pickAnnouncementRecipient } from "../journal/notices.ts";
 import { recordOperatorEntry } from "../journal/operator-log.ts";
-import { advanceAnnouncement, findOpenAnnouncement, insertAnnouncement } from "./announcement-store.ts";
+import { insertAnnouncement, selectLastNotified } from "./announcement-store.ts";
 import type { AnnouncementInput } from "./notice-schema.ts";
 import { type Contact, listContacts } from "./store.ts";
 
@@ -21,10 +21,11 @@ export async function announceToAll(call: OperatorCall, { kind, subject, text }:
   await call.read({});
   const announcementId = createId("ann", now);
   const view = { announcement_id: announcementId, kind, subject, text, created_at: toIso(now) };
-  const row = { announcementId, kind, subject, text, createdAt: now, reached: "", finishedAt: null };
+  const row = { announcementId, kind, subject, text, createdAt: now };
   const subjectOf = { type: "announcement", id: announcementId };
   const entry = recordOperatorEntry(db, actor, now, { action: "notice.sent", subject: subjectOf, detail: { kind } });
-  await call.commit([insertAnnouncement(db, row), entry], view);
+  const walk = beginWalk(db, "announcement", announcementId, { startedAt: now, payload: { kind } });
+  await call.commit([insertAnnouncement(db, row), walk, entry], view);
   return view;
 }
 
@@ -32,34 +33,49 @@ const SLICE = 500;
 /** Accounts whose address is not verified, or that were closed. */
 const UNNOTIFIED_STATUSES: ReadonlySet<PlatformStatus> = new Set(["EMAIL_PENDING", "CLOSED"]);
 
-/** Writes the notices of the oldest open announcement. Its batch also records the last account that has one, so each account gets one notice. */
-export const announceJob: BulkJob = {
-  kind: "bulk",
-  name: "announce",
-  here: true,
+const announcing: WalkDefinition<"announcement", { readonly contacts: readonly Contact[] }> = {
+  kind: "announcement",
+  job: "announce",
   slices: 5,
-  find: async (deps) => {
-    const { open } = await readBatch(deps.db, { open: findOpenAnnouncement(deps.db) });
-    return open && { oldestDueAt: open.createdAt, run: () => notifySlice(deps, open) };
+  readSlice: ({ db }, announcementId) =>
+    readBatch(db, {
+      walk: findWalk(db, "announcement", announcementId),
+      contacts: listContacts(db, selectLastNotified(announcementId), SLICE),
+    }),
+  buildSlice: ({ db, clock }, { subject, payload: { kind } }, { contacts }) => {
+    const now = clock.now();
+    const notified = contacts.filter(({ status }) => !UNNOTIFIED_STATUSES.has(status));
+    const last = contacts.length < SLICE ? undefined : contacts.at(-1);
+    return {
+      statements: insertAnnounced(
+        db,
+        { kind: `customer.${kind}`, data: { announcementId: subject }, now },
+        notified.map((contact) => ({
+          noticeId: createId("ntc", now),
+          platformId: contact.platformId,
+          recipient: pickAnnouncementRecipient(contact),
+        })),
+      ),
+      done: notified.length,
+      next: last ? { at: 0, id: last.platformId } : null,
+    };
   },
 };
 
-async function notifySlice({ db, clock }: Deps, open: AnnouncementRow): Promise<SliceResult> {
-  const now = clock.now();
-  const { contacts } = await readBatch(db, { contacts: listContacts(db, open.reached, SLICE) });
-  const reached = contacts.filter(({ status }) => !UNNOTIFIED_STATUSES.has(status));
-  const isLast = contacts.length < SLICE;
-  await commit(db, [
-    ...advanceAnnouncement(db, open, contacts.at(-1)?.platformId ?? open.reached, isLast ? now : null),
-    ...insertAnnounced(
-      db,
-      { kind: `customer.${open.kind}`, data: { announcementId: open.announcementId }, now },
-      reached.map((contact: Contact) => ({
-        noticeId: createId("ntc", now),
-        platformId: contact.platformId,
-        recipient: pickAnnouncementRecipient(contact),
-      })),
-    ),
-  ]);
-  return { done: reached.length, failed: [], next: BEFORE_FIRST_DUE };
-}
+/** Writes the notices of the oldest announcement that has not reached every account. */
+export const announceJob: BulkJob = {
+  kind: "bulk",
+  name: announcing.job,
+  here: true,
+  slices: announcing.slices,
+  find: async (deps) => {
+    const { open } = await readBatch(deps.db, { open: findWalks(deps.db, "announcement", BEFORE_FIRST_DUE, 1) });
+    const [oldest] = open;
+    if (!oldest) return null;
+    const run = async () => {
+      const slice = await runNextSlice(deps, announcing, oldest.id);
+      return { done: slice?.done ?? 0, failed: [], next: BEFORE_FIRST_DUE };
+    };
+    return { oldestDueAt: oldest.at, run };
+  },
+};

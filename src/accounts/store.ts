@@ -66,7 +66,7 @@ export const findAccountsToErase = (db: Database, closedBy: number, after: Due, 
 
 export type Contact = Pick<PlatformRow, "platformId" | "status" | "email" | "adminContactEmail">;
 
-export const listContacts = (db: Database, after: string, limit: number): Read<Contact[]> =>
+export const listContacts = (db: Database, after: SQL, limit: number): Read<Contact[]> =>
   readAll(
     db
       .select({

@@ -14,6 +14,8 @@ export type WalkSlice = {
   readonly statements: readonly Statement[];
   /** The position after the slice; null after the last slice. */
   readonly next: Due | null;
+  /** The number of rows, for a job that counts them. */
+  readonly done?: number;
   /** Runs after the commit. */
   readonly notify?: () => Promise<unknown>;
 };

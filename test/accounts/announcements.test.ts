@@ -8,7 +8,7 @@ import { createWorld, env, expectStatus, type Json, type World } from "../suppor
 let world: World;
 beforeEach(async () => {
   world = await createWorld();
-  const left = ["notices", "announcements", "platforms where platform_id like 'plt_A%'"];
+  const left = ["notices", "announcements", "walks", "platforms where platform_id like 'plt_A%'"];
   await env.DB.batch(left.map((rows) => env.DB.prepare(`delete from ${rows}`)));
 });
 

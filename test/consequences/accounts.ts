@@ -112,7 +112,7 @@ export const ACCOUNT_OPERATIONS: Readonly<Record<string, Cases>> = {
   announceToAll: [
     {
       when: "always",
-      tables: ["announcements", "operator_entries"],
+      tables: ["announcements", "operator_entries", "walks"],
       activity: { none: "an operator's act: it concerns no account alone" },
     },
   ],
@@ -229,7 +229,7 @@ export const ACCOUNT_JOBS: Readonly<Record<string, Cases>> = {
   announce: [
     {
       when: "an account has not received an announcement yet",
-      tables: ["announcements"],
+      tables: ["walks"],
       activity: BY_TIME,
       mails: ["customer.maintenance"],
     },

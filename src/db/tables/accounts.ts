@@ -262,19 +262,12 @@ export const mailCounts = sqliteTable(
   (t) => [primaryKey({ columns: [t.endsAt, t.subjectHash] })],
 );
 
-/** Announcements of the operator to every admin contact, until each has its notice. */
-export const announcements = sqliteTable(
-  "announcements",
-  {
-    announcementId: text().primaryKey(),
-    kind: text().$type<AnnouncementKind>().notNull(),
-    subject: text().notNull(),
-    text: text().notNull(),
-    createdAt: integer().notNull(),
-    /** The last account that has its notice. */
-    reached: text().notNull().default(""),
-    finishedAt: integer(),
-  },
-  (t) => [index("announcements_open").on(t.createdAt, t.announcementId).where(sql`finished_at is null`)],
-);
+/** Announcements of the operator to every admin contact; a walk writes the notices. */
+export const announcements = sqliteTable("announcements", {
+  announcementId: text().primaryKey(),
+  kind: text().$type<AnnouncementKind>().notNull(),
+  subject: text().notNull(),
+  text: text().notNull(),
+  createdAt: integer().notNull(),
+});
 export type AnnouncementRow = typeof announcements.$inferSelect;

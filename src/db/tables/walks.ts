@@ -1,13 +1,13 @@
 // Table of walks: work on many rows that continues slice by slice until nothing is left.
 import { index, integer, primaryKey, sqliteTable, text } from "drizzle-orm/sqlite-core";
-import type { Environment } from "../../core/vocabulary.ts";
+import type { AnnouncementKind, Environment } from "../../core/vocabulary.ts";
 
 /** What a walk of each kind keeps for its slices. */
 export type WalkPayloads = {
   /** The subject is an endpoint. The events after the position, up to `toSeq`, are queued once more. */
   readonly replay: { readonly platformId: string; readonly environment: Environment; readonly toSeq: number };
   /** The subject is an announcement. The accounts after the position get their notices. */
-  readonly announcement: null;
+  readonly announcement: { readonly kind: AnnouncementKind };
   /** The subject names a network, a provider and an environment. One slice moves the provider to the new edition (MKT-22). */
   readonly edition_move: null;
 };

@@ -112,10 +112,10 @@ export const namingOwnAddress: Play = ofPerson(
 
 /** Leaves an announcement that all accounts but this one have received. */
 async function leaveUnreached(world: World, { platformId }: Account): Promise<void> {
-  await run("delete from announcements");
+  await run("delete from walks where kind = 'announcement'");
   await sendNotice(world);
   await run(
-    "update announcements set reached = (select max(platform_id) from platforms where platform_id < ?)",
+    "update walks set after_id = (select max(platform_id) from platforms where platform_id < ?) where kind = 'announcement'",
     platformId,
   );
 }
