@@ -26,8 +26,8 @@ const EXCEPTIONS: readonly Exception[] = [
     because: "one row for each endpoint of a slice, whose own rows are passed over",
   },
   {
-    step: /^SCAN restatements USING COVERING INDEX restatements_relisting$/,
-    in: /exists \(select 1 from restatements where relisting = 1\)/,
+    step: /^SCAN walks USING COVERING INDEX walks_relisting$/,
+    in: /exists \(select 1 from walks where relisting = 1\)/,
     because: "whether there is any: one row of a partial index",
   },
   {
@@ -140,7 +140,7 @@ const EXCEPTIONS: readonly Exception[] = [
   },
   {
     step: /^SEARCH principals USING COVERING INDEX principals_by_(status|customer)/,
-    in: /^(update "principals" set "account_stopped"|insert into "restatements")/,
+    in: /^(update "principals" set "account_stopped"|insert into "walks")/,
     because: "all principals of an account that stops or returns, once",
   },
 ];

@@ -40,7 +40,7 @@ export async function leaveRestatement(play: Play): Promise<void> {
   await stage.sql([
     { sql: "update principals set legal_name = ? where principal_id = ?", params: [`Left ${play.next()}`, tenant] },
     {
-      sql: "insert into restatements (principal_id, started_at, after_at, after_did) values (?, ?, 0, '')",
+      sql: "insert into walks (kind, subject, started_at, after_at, after_id) values ('restatement', ?, ?, 0, '')",
       params: [tenant, Date.now()],
     },
   ]);

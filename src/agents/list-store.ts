@@ -12,7 +12,7 @@ import {
 import { type Database, type Read, read } from "../db/batch.ts";
 import { isBelow, type Ranges, readRanged, selectBareColumns } from "../db/pages.ts";
 import { type AgentRow, agents } from "../db/tables/agents.ts";
-import { restatements } from "../db/tables/principals.ts";
+import { walks } from "../db/tables/walks.ts";
 import { isOfTenant, type Tenant } from "../db/tenant.ts";
 import type { StoredStatus } from "../principals/effective-status.ts";
 
@@ -59,8 +59,8 @@ export const hasRenewalToWrite = (db: Database): Read<boolean> =>
   read(
     db
       .select({ one: sql<number>`1`.as("one") })
-      .from(restatements)
-      .where(sql`started_at >= 0`)
+      .from(walks)
+      .where(eq(walks.kind, "restatement"))
       .limit(1),
     (rows) => rows.length > 0,
   );

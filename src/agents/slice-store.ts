@@ -3,7 +3,6 @@
 
 import { and, asc, eq, getTableColumns, inArray, type SQL, sql } from "drizzle-orm";
 import type { SQLiteColumn } from "drizzle-orm/sqlite-core";
-import type { Due } from "../core/due.ts";
 import { type AgentStatus, ENVIRONMENTS } from "../core/vocabulary.ts";
 import { aliasColumns, type Database, type Read, read, readAll, readOne } from "../db/batch.ts";
 import { agents, aidVersions } from "../db/tables/agents.ts";
@@ -12,7 +11,6 @@ import type { Tenant } from "../db/tenant.ts";
 import { selectOwnedRows } from "../identity/owned-store.ts";
 import { withPrincipal } from "../identity/store.ts";
 import { isVisiblePrincipal } from "../principals/store.ts";
-import { isAfterAgentPosition } from "./store.ts";
 
 const isOfPrincipal = (principalId: string | SQL, statuses: readonly AgentStatus[]): SQL | undefined =>
   and(eq(agents.principalId, principalId), inArray(agents.status, [...statuses]));
@@ -94,9 +92,6 @@ export const findAgentsSuspendedWithAccount = (db: Database, platformId: Platfor
 
 // ---- Agents in any status ------------------------------------------------------------------------------------------------
 
-const isOfPrincipalAfter = (principalId: string | SQL<string>, after: Due): SQL | undefined =>
-  and(eq(agents.principalId, principalId), isAfterAgentPosition(after));
-
 /** As hexadecimal digits, which take fewer characters in D1's answer than a blob does. */
 const versionContent = sql<
   string | null
@@ -129,14 +124,14 @@ type VersionContent = {
   };
 };
 
-/** A slice of all agents of a principal, in both environments, with the fields of their newest versions and the rows that they own. */
-export const findStatedAgents = (db: Database, principalId: string | SQL<string>, after: Due, slice: number) => ({
+/** A slice of all agents of a principal, in both environments, with the fields of their newest versions and the rows that they own. `after`: a position, as an expression of the same trip. */
+export const findStatedAgents = (db: Database, principalId: string | SQL<string>, slice: number, after?: SQL) => ({
   agents: read(
     db
       .select({ ...withVersion, ...ownedColumns })
       .from(agents)
       .leftJoin(aidVersions, and(eq(aidVersions.did, agents.did), eq(aidVersions.version, agents.version)))
-      .where(isOfPrincipalAfter(principalId, after))
+      .where(and(eq(agents.principalId, principalId), after && sql`(${agents.createdAt}, ${agents.did}) > ${after}`))
       .orderBy(...orderAscending(BY_AGE))
       .limit(slice),
     (rows) => rows.map(parseStated),

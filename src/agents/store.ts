@@ -236,8 +236,7 @@ export const moveAgents = (
  * Selects agents after a position. The space sorts before anything that may follow in a DID: SQLite starts a range of pairs at the equal pair,
  * and would read the agent at the position once more.
  */
-export const isAfterAgentPosition = ({ at, id }: Due): SQL =>
-  sql`(${agents.createdAt}, ${agents.did}) > (${at}, ${`${id} `})`;
+const isAfterAgentPosition = ({ at, id }: Due): SQL => sql`(${agents.createdAt}, ${agents.did}) > (${at}, ${`${id} `})`;
 
 const isWithin = ({ principalId, after, upTo }: Stretch): SQL | undefined =>
   and(

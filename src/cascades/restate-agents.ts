@@ -4,29 +4,20 @@
 // new version, which is signed in its slice and kept for good. Its whole document is stale from then on, and signed at its next reading (IDN-18).
 import { findStatedAgents, findSuspendedOf } from "../agents/slice-store.ts";
 import { advanceVersions, markDocumentsStale, refuseOtherAgentCount, writeAttestationEnds } from "../agents/store.ts";
-import { commitAll } from "../commit.ts";
 import type { Deps } from "../context.ts";
-import { BEFORE_FIRST_DUE, type Due } from "../core/due.ts";
-import { retryConflicts } from "../core/retry.ts";
+import type { Due } from "../core/due.ts";
 import { type Actor, isActiveOrFunding } from "../core/vocabulary.ts";
 import { type Condition, type Database, type ReadResults, readBatch, type Statement } from "../db/batch.ts";
-import type { PrincipalRow, RestatementRow } from "../db/tables/principals.ts";
+import type { PrincipalRow } from "../db/tables/principals.ts";
 import { signVersionAlone } from "../identity/aid.ts";
 import { insertAidVersions } from "../identity/store.ts";
-import type { EachJob, Recorded } from "../jobs/job.ts";
+import { buildWalkJob, queueWalks, runOrQueueWalk, type WalkDefinition } from "../jobs/walk.ts";
+import { findWalk, selectAgentPosition } from "../jobs/walk-store.ts";
 import { recordDirectoryChanges } from "../journal/feed.ts";
 import { groupIdsExcept } from "../principals/group-store.ts";
 import { findPrincipalById, refuseChangedPrincipal } from "../principals/store.ts";
 import { agentsToReactivate, type Reactivating, reactivateAgents } from "./reactivate-agents.ts";
-import {
-  beginReactivations,
-  beginRestatement,
-  dropRestatement,
-  endRestatement,
-  findRestatement,
-  findRestatements,
-  moveRestatement,
-} from "./restatement-store.ts";
+import { beginReactivations, beginRestatement, dropRestatement } from "./restatement-store.ts";
 import type { Reactivation } from "./schema.ts";
 
 /** How many agents one batch restates: it may sign a version for each. */
@@ -39,11 +30,10 @@ const chooseRestatementSize = ({ slices }: Deps): number => slices?.agents ?? AG
  */
 const SLICES = 5;
 const RESTATED_AT_ONCE = 5;
-const JOB = "restate_agents";
 
 /** The reads of a restatement, besides the principal. `principalId` may be an expression of the same trip. */
 export const buildRestateReads = (deps: Deps, principalId: Parameters<typeof findStatedAgents>[1]) =>
-  findStatedAgents(deps.db, principalId, BEFORE_FIRST_DUE, chooseRestatementSize(deps));
+  findStatedAgents(deps.db, principalId, chooseRestatementSize(deps));
 
 type Found = ReadResults<ReturnType<typeof buildRestateReads>>;
 
@@ -83,12 +73,6 @@ async function restate(
   const { principalId } = principal;
   const reached = computeRestatementEnd(deps, found);
   const { length } = found.agents;
-  const begin = ({ at, id }: Due) =>
-    beginRestatement(
-      db,
-      { principalId, startedAt: now, afterAt: at, afterDid: id, returning, relisting: false },
-      forget,
-    );
   const slice = await restateSlice(deps, principal, found, returning, now);
   return {
     reactivation: slice.tally && { ...slice.tally, more: reached !== null },
@@ -96,9 +80,11 @@ async function restate(
       // No later slice would find an agent that was registered after the reading, so the batch is retried with a new reading.
       refuseOtherAgentCount(db, principalId, reached, length),
       ...slice.statements,
-      reached === null ? dropRestatement(db, principalId) : begin(reached),
+      reached === null
+        ? dropRestatement(db, principalId)
+        : beginRestatement(db, principalId, { startedAt: now, after: reached, returning }, forget),
     ],
-    rest: () => (reached === null ? Promise.resolve() : restateRest(deps, principalId, reached)),
+    rest: () => (reached === null ? Promise.resolve() : restateRest(deps, principalId)),
   };
 }
 
@@ -117,7 +103,7 @@ export async function reactivateGroup(
   actor: Actor,
   now: number,
 ): Promise<Restating> {
-  const { db, env } = deps;
+  const { db } = deps;
   const { sources, tally } = agentsToReactivate(first, { agents }, now);
   const isWhole = agents.length < chooseRestatementSize(deps);
   const done = isWhole ? first.map(({ principalId }) => principalId) : [];
@@ -129,14 +115,14 @@ export async function reactivateGroup(
     ],
     rest: async () => {
       if (!others && isWhole) return;
-      await env.JOB_QUEUE.send({ kind: "find", job: JOB, after: { at: now, id: "" }, apart: true });
+      await queueWalks(deps, restatement, now);
     },
   };
 }
 
-async function restateRest(deps: Deps, principalId: string, from: Due): Promise<void> {
+async function restateRest(deps: Deps, principalId: string): Promise<void> {
   try {
-    if ((await resumeRestatement(deps, principalId, from)) === "more") await queueRestatement(deps, principalId);
+    await runOrQueueWalk(deps, restatement, principalId);
   } catch (thrown) {
     const message = thrown instanceof Error ? thrown.message : "unknown";
     console.error(JSON.stringify({ event: "restatement_interrupted", principal_id: principalId, message }));
@@ -149,67 +135,40 @@ export function computeRestatementEnd(deps: Deps, { agents }: Pick<Found, "agent
   return last ? { at: last.agent.createdAt, id: last.agent.did } : null;
 }
 
-/**
- * Runs some slices of a restatement. `expected`: the position from which the next slice is read. Returns `more` if slices are left, and false if the
- * restatement was over already.
- */
-async function resumeRestatement(deps: Deps, principalId: string, expected: Due): Promise<Recorded> {
-  let restated = false;
-  let from: Due = expected;
-  for (let slice = 0; slice < SLICES; slice++) {
-    const next = await retryConflicts(() => continueRestatement(deps, principalId, from));
-    restated ||= next.restated;
-    if (next.from === null) return restated;
-    from = next.from;
-  }
-  return "more";
-}
-
-/** Queues the rest of a restatement. If the message is lost, the minute's job finds the restatement. */
-const queueRestatement = ({ env }: Deps, principalId: string): Promise<unknown> =>
-  env.JOB_QUEUE.send({ kind: "record", job: JOB, ids: [principalId], apart: true });
-
-/** `from`: the position of the next slice; null after the last one. */
-type Continued = { readonly restated: boolean; readonly from: Due | null };
-
-async function continueRestatement(deps: Deps, principalId: string, expected: Due): Promise<Continued> {
-  const { db } = deps;
-  const { restatement, principal, ...found } = await readBatch(db, {
-    restatement: findRestatement(db, principalId),
-    principal: findPrincipalById(db, principalId),
-    ...findStatedAgents(db, principalId, expected, chooseRestatementSize(deps)),
+const readRestatement = (deps: Deps, principalId: string) =>
+  readBatch(deps.db, {
+    walk: findWalk(deps.db, "restatement", principalId),
+    principal: findPrincipalById(deps.db, principalId),
+    ...findStatedAgents(
+      deps.db,
+      principalId,
+      chooseRestatementSize(deps),
+      selectAgentPosition("restatement", principalId),
+    ),
   });
-  if (!restatement || !principal) return { restated: false, from: null };
-  const from = toRestatementPosition(restatement);
-  // The agents were read from another position.
-  if (from.at !== expected.at || from.id !== expected.id) return { restated: false, from };
-  const reached = computeRestatementEnd(deps, found);
-  const slice = await restateSlice(deps, principal, found, restatement.returning, deps.clock.now());
-  await commitAll(deps, [
-    ...(reached === null ? endRestatement(db, restatement) : moveRestatement(db, restatement, reached)),
-    refuseChangedPrincipal(db, principal),
-    ...slice.statements,
-    ...(restatement.relisting ? relistSlice(db, found) : []),
-  ]);
-  return { restated: true, from: reached };
-}
 
-const toRestatementPosition = ({ afterAt, afterDid }: RestatementRow): Due => ({ at: afterAt, id: afterDid });
-
-/** Continues the restatements that a crash interrupted. */
-export const finishRestatements: EachJob = {
-  kind: "each",
-  name: JOB,
-  part: RESTATED_AT_ONCE,
-  find: async ({ db }, after, limit) => {
-    const { open } = await readBatch(db, { open: findRestatements(db, after ?? BEFORE_FIRST_DUE, limit) });
-    return open;
-  },
-  record: async (deps, principalId) => {
-    const { open } = await readBatch(deps.db, { open: findRestatement(deps.db, principalId) });
-    return open ? resumeRestatement(deps, principalId, toRestatementPosition(open)) : false;
+const restatement: WalkDefinition<"restatement", Awaited<ReturnType<typeof readRestatement>>> = {
+  kind: "restatement",
+  job: "restate_agents",
+  slices: SLICES,
+  readSlice: readRestatement,
+  buildSlice: async (deps, { relisting, payload: returning }, { principal, agents }) => {
+    if (!principal) return null;
+    const { db, clock } = deps;
+    const { statements } = await restateSlice(deps, principal, { agents }, returning, clock.now());
+    return {
+      statements: [
+        refuseChangedPrincipal(db, principal),
+        ...statements,
+        ...(relisting ? relistSlice(db, { agents }) : []),
+      ],
+      next: computeRestatementEnd(deps, { agents }),
+    };
   },
 };
+
+/** Continues the restatements that a crash interrupted. */
+export const finishRestatements = buildWalkJob(restatement, RESTATED_AT_ONCE);
 
 // ---- One slice -----------------------------------------------------------------------------------------------------------
 

@@ -86,7 +86,7 @@ export const findListingState = (db: Database, environment: Environment, now: nu
         seq: sql<number>`${selectLastChangeNumber(environment)}`.as("seq"),
         ended: sql<number>`coalesce(${selectLatestPassedEnd(environment, now)}, 0)`.as("ended"),
         moving: sql<number>`${SOME_STOPPING}`.as("moving"),
-        relisting: sql<number>`exists (select 1 from restatements where relisting = 1)`.as("relisting"),
+        relisting: sql<number>`exists (select 1 from walks where relisting = 1)`.as("relisting"),
       })
       .from(sql`(select 1)`),
     ([row]) => ({

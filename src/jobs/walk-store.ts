@@ -27,6 +27,7 @@ export const findWalks = (db: Database, kind: WalkKind, after: Due, limit: numbe
 export type BegunWalk<Kind extends WalkKind> = {
   readonly startedAt: number;
   readonly after?: Due;
+  readonly relisting?: true;
   readonly payload: WalkPayloads[Kind];
 };
 
@@ -42,19 +43,27 @@ export const beginWalk = <Kind extends WalkKind>(
 export const beginWalks = <Kind extends WalkKind>(
   db: Database,
   kind: Kind,
-  { subject, from, startedAt, payload }: BegunWalk<Kind> & { readonly subject: SQL; readonly from: SQL },
+  { subject, from, startedAt, relisting, payload }: BegunWalk<Kind> & { readonly subject: SQL; readonly from: SQL },
 ) => {
   const { at, id } = BEFORE_FIRST_DUE;
-  return db
-    .insert(walks)
-    .select(
-      sql`select ${kind}, ${subject}, ${startedAt}, ${at}, ${id}, ${payload && JSON.stringify(payload)} from ${from}`,
-    );
+  return db.insert(walks).select(
+    sql`select ${kind}, ${subject}, ${startedAt}, ${at}, ${id}, ${relisting ? 1 : null},
+      ${payload && JSON.stringify(payload)} from ${from}`,
+  );
 };
 
 export const WALK_KEY = [walks.kind, walks.subject];
 /** A walk that begins again counts as another one, even within one millisecond. */
 export const RESTARTED_AT = sql`max(excluded.started_at, ${walks.startedAt} + 1)`;
+/** The columns of a running walk that starts again with the first row. */
+export const RESTARTED = { startedAt: RESTARTED_AT, afterAt: BEFORE_FIRST_DUE.at, afterId: BEFORE_FIRST_DUE.id };
+
+/**
+ * The position of a walk in the order of agents, for a reading of the same trip. The DID is a text expression, because SQLite does not search by a
+ * column of this affinity: with many agents of one creation time each slice would read all finished ones.
+ */
+export const selectAgentPosition = (kind: WalkKind, subject: string): SQL =>
+  sql`(select after_at, after_id || ' ' from walks where ${isWalk(kind, subject)})`;
 
 const isAsRead = ({ kind, subject, startedAt, afterAt, afterId }: Walk<WalkKind>): SQL | undefined =>
   and(isWalk(kind, subject), eq(walks.startedAt, startedAt), eq(walks.afterAt, afterAt), eq(walks.afterId, afterId));

@@ -71,6 +71,23 @@ export const queueWalk = <Kind extends WalkKind, Found>(
   subject: string,
 ): Promise<unknown> => env.JOB_QUEUE.send({ kind: "record", job, ids: [subject], apart: true });
 
+/** Lets the queue continue the walks of a kind that began at an instant or later. */
+export const queueWalks = <Kind extends WalkKind, Found>(
+  { env }: Deps,
+  { job }: WalkDefinition<Kind, Found>,
+  startedAt: number,
+): Promise<unknown> => env.JOB_QUEUE.send({ kind: "find", job, after: { at: startedAt, id: "" }, apart: true });
+
+/** Runs some slices in this invocation, and lets the queue continue what is left. */
+export async function runOrQueueWalk<Kind extends WalkKind, Found>(
+  deps: Deps,
+  definition: WalkDefinition<Kind, Found>,
+  subject: string,
+  slices?: number,
+): Promise<void> {
+  if ((await runWalk(deps, definition, subject, slices)) === "more") await queueWalk(deps, definition, subject);
+}
+
 /** Builds the job that continues the walks of a kind. */
 export const buildWalkJob = <Kind extends WalkKind, Found>(
   definition: WalkDefinition<Kind, Found>,

@@ -4,7 +4,7 @@ import { AGENT_SLICE } from "../../src/cascades/restate-agents.ts";
 import { commit } from "../../src/db/batch.ts";
 import { agents, aidVersions } from "../../src/db/tables/agents.ts";
 import { directoryChanges } from "../../src/db/tables/directory.ts";
-import { restatements } from "../../src/db/tables/principals.ts";
+import { walks } from "../../src/db/tables/walks.ts";
 import { createWorld, env, expectStatus, type Json, type World } from "../support/world.ts";
 import { patch } from "./support.ts";
 
@@ -39,7 +39,7 @@ export const version = (world: World, did: string, number: number) =>
 export const nameIn = ({ identity }: Json): string => identity.principal.name;
 
 export const restatementsLeft = ({ deps, tenantPrincipalId }: World) =>
-  deps.db.select().from(restatements).where(eq(restatements.principalId, tenantPrincipalId));
+  deps.db.select().from(walks).where(eq(walks.subject, tenantPrincipalId));
 
 /** The agents of the tenant principal, in their order. */
 export const agentRows = ({ deps, tenantPrincipalId }: World) =>

@@ -8,7 +8,8 @@ import { PLATFORM_STATUSES, type PlatformStatus } from "../../src/core/vocabular
 import { platforms } from "../../src/db/tables/accounts.ts";
 import { agents, certificates } from "../../src/db/tables/agents.ts";
 import { directoryChanges } from "../../src/db/tables/directory.ts";
-import { cascades, principals, restatements } from "../../src/db/tables/principals.ts";
+import { cascades, principals } from "../../src/db/tables/principals.ts";
+import { walks } from "../../src/db/tables/walks.ts";
 import { CERTIFICATE_STATUS } from "../../src/protocol/status-list.ts";
 import { openIntent, seller } from "../payments/support.ts";
 import { dumpDatabase } from "../support/variants.ts";
@@ -246,7 +247,7 @@ describe("decisions that follow each other quickly", () => {
     const told = (await recordsOf(world, dids)).filter((one) => !before.has(placeOf(one)));
     expect(told.map(({ did }) => did).sort()).toEqual(dids);
     expect(new Set(told.map(({ changeType }) => changeType))).toEqual(new Set(["status_changed"]));
-    expect(await world.deps.db.select().from(restatements)).toEqual([]);
+    expect(await world.deps.db.select().from(walks)).toEqual([]);
   });
 
   it("a suspension takes over an unfinished reinstatement: every agent is suspended, and later reactivated once", async () => {

@@ -5,7 +5,8 @@ import { beforeAll, expect, it } from "vitest";
 import { finishCascades } from "../../src/cascades/cascades.ts";
 import { finishRestatements } from "../../src/cascades/restate-agents.ts";
 import { agents, certificates } from "../../src/db/tables/agents.ts";
-import { cascades, restatements } from "../../src/db/tables/principals.ts";
+import { cascades } from "../../src/db/tables/principals.ts";
+import { walks } from "../../src/db/tables/walks.ts";
 import { cutsLeaving, isBeside, killAtEveryStep, leftAt, momentsOfMany } from "../support/cuts.ts";
 import { createWorld, env, expectStatus, type Json, type Reply, type World } from "../support/world.ts";
 import { attestationBy } from "../verifiers/support.ts";
@@ -156,7 +157,7 @@ it("a renewal that dies at any step reactivates each agent once, under one new c
       expect(await statusesOf(stage)).toEqual(["ACTIVE", "FUNDING"]);
       expect(await reportsOf(stage.dids)).toEqual(onceMore(stage.before));
       expect(await certified(stage)).toEqual(stage.dids);
-      expect(await world.deps.db.select().from(restatements)).toEqual([]);
+      expect(await world.deps.db.select().from(walks)).toEqual([]);
     },
     momentsOfMany(),
   );

@@ -8,7 +8,8 @@ import { finishRestatements } from "../../src/cascades/restate-agents.ts";
 import { HOUR_MS } from "../../src/core/limits.ts";
 import { agents } from "../../src/db/tables/agents.ts";
 import { escrows } from "../../src/db/tables/money.ts";
-import { cascades, restatements } from "../../src/db/tables/principals.ts";
+import { cascades } from "../../src/db/tables/principals.ts";
+import { walks } from "../../src/db/tables/walks.ts";
 import { setEscrow } from "../payments/support.ts";
 import { expectStatus, type Json, type Reply, type World } from "../support/world.ts";
 import { crowd, dieBefore, inStatus, returns, storedAgent } from "./account-support.ts";
@@ -20,7 +21,7 @@ beforeEach(async () => {
   world = await createSlicedWorld();
   // Removes cascades and restatements that an earlier test left unfinished.
   await world.deps.db.delete(cascades);
-  await world.deps.db.delete(restatements);
+  await world.deps.db.delete(walks);
 });
 
 /** An attestation from an hour ago, by a Verifier that is not registered. */
@@ -279,7 +280,7 @@ describe("the reactivation of a customer", () => {
     while ((await world.run(finishRestatements)) > 0);
     expect(await running()).toEqual(dids);
     expect(await returns(world)).toEqual(dids);
-    expect(await world.deps.db.select().from(restatements)).toEqual([]);
+    expect(await world.deps.db.select().from(walks)).toEqual([]);
   });
 
   it("without it leaves them all, even if an earlier reactivation with it crashed", async () => {

@@ -166,7 +166,7 @@ export const AGENT_JOBS: Readonly<Record<string, Cases>> = {
   restate_agents: [
     {
       when: "a crash left agents that state the old name",
-      tables: ["agents", "restatements"],
+      tables: ["agents", "walks"],
       activity: RECORDED_WITH_PROFILE,
       directory: { agent: ["updated"] },
       document: { agent: ["stale version"] },

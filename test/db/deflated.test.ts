@@ -3,7 +3,6 @@ import { eq } from "drizzle-orm";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { findStatedAgents } from "../../src/agents/slice-store.ts";
-import { BEFORE_FIRST_DUE } from "../../src/core/due.ts";
 import { readBatch } from "../../src/db/batch.ts";
 import { deflateJson, inflateJson } from "../../src/db/deflated.ts";
 import { aidVersions } from "../../src/db/tables/agents.ts";
@@ -54,7 +53,7 @@ describe("a version of a document", () => {
     const served = await world.call("GET", path, { key: null });
     expectStatus(served, 200);
     const stated = async () =>
-      (await readBatch(world.deps.db, findStatedAgents(world.deps.db, principal_id, BEFORE_FIRST_DUE, 10))).agents;
+      (await readBatch(world.deps.db, findStatedAgents(world.deps.db, principal_id, 10))).agents;
     const before = await stated();
     expect(before).toMatchObject([{ agent: { did }, certificate: expect.stringMatching(/^eyJ/), country: "DE" }]);
     const [row] = await world.deps.db.select().from(aidVersions).where(eq(aidVersions.did, did));

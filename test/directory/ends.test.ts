@@ -102,7 +102,7 @@ describe("an attestation that is renewed as it ends", () => {
     const principalId = await world.principal();
     await world.consumer({ principal_id: principalId });
     await renew(principalId);
-    expect((await env.DB.prepare("select count(*) as n from restatements").first())?.["n"]).toBe(0);
+    expect((await env.DB.prepare("select count(*) as n from walks where kind = 'restatement'").first())?.["n"]).toBe(0);
   });
 });
 

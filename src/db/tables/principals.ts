@@ -195,25 +195,3 @@ export const usedCredentials = sqliteTable(
 );
 
 export type UsedCredentialRow = typeof usedCredentials.$inferSelect;
-
-/** A principal whose name or country has changed, while versions of its agents still have to state it. Any run may continue it (ACC-19). */
-export const restatements = sqliteTable(
-  "restatements",
-  {
-    principalId: text().primaryKey(),
-    startedAt: integer().notNull(),
-    /** The last agent that is done, in the order of agents: its creation and its DID. */
-    afterAt: integer().notNull(),
-    afterDid: text().notNull(),
-    /** The actor who reactivates the agents that the end of the last attestation suspended; null if no agents are to be reactivated. */
-    returning: text({ mode: "json" }).$type<Actor>(),
-    /** True if the directory records each running agent, because a reader may have seen the agent stopped without a record of it (DIR-15). */
-    relisting: integer({ mode: "boolean" }).notNull().default(false),
-  },
-  (t) => [
-    index("restatements_by_start").on(t.startedAt, t.principalId),
-    // Begins with a column that is equal in all its rows, like the index of cascades.
-    index("restatements_relisting").on(t.relisting, t.principalId).where(sql`relisting = 1`),
-  ],
-);
-export type RestatementRow = typeof restatements.$inferSelect;

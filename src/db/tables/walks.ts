@@ -1,6 +1,7 @@
 // Table of walks: work on many rows that continues slice by slice until nothing is left.
+import { sql } from "drizzle-orm";
 import { index, integer, primaryKey, sqliteTable, text } from "drizzle-orm/sqlite-core";
-import type { AnnouncementKind, Environment } from "../../core/vocabulary.ts";
+import type { Actor, AnnouncementKind, Environment } from "../../core/vocabulary.ts";
 
 /** What a walk of each kind keeps for its slices. */
 export type WalkPayloads = {
@@ -8,6 +9,8 @@ export type WalkPayloads = {
   readonly replay: { readonly platformId: string; readonly environment: Environment; readonly toSeq: number };
   /** The subject is an announcement. The accounts after the position get their notices. */
   readonly announcement: { readonly kind: AnnouncementKind };
+  /** The subject is a principal, which its agents have still to state. The actor reactivates agents; null if that was not requested. */
+  readonly restatement: Actor | null;
   /** The subject names a network, a provider and an environment. One slice moves the provider to the new edition (MKT-22). */
   readonly edition_move: null;
 };
@@ -24,9 +27,16 @@ export const walks = sqliteTable(
     /** The position of the last row that is done. */
     afterAt: integer().notNull(),
     afterId: text().notNull(),
+    /** True if a restatement also lists each running agent again, because readers may have seen it stopped without a record of it (DIR-15). */
+    relisting: integer({ mode: "boolean" }),
     payload: text({ mode: "json" }).$type<WalkPayloads[WalkKind]>(),
   },
-  (t) => [primaryKey({ columns: [t.kind, t.subject] }), index("walks_by_start").on(t.kind, t.startedAt, t.subject)],
+  (t) => [
+    primaryKey({ columns: [t.kind, t.subject] }),
+    index("walks_by_start").on(t.kind, t.startedAt, t.subject),
+    // Begins with a column that is equal in all its rows: whether any row exists is then an equality, which reads no row if none does.
+    index("walks_relisting").on(t.relisting, t.subject).where(sql`relisting = 1`),
+  ],
 );
 type WalkRow = typeof walks.$inferSelect;
 export type Walk<Kind extends WalkKind> = Omit<WalkRow, "kind" | "payload"> & {

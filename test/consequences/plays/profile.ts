@@ -1,8 +1,8 @@
 // Plays of the account's profile, and of the agents of its tenant principal.
 import { eq } from "drizzle-orm";
 import { finishRestatements } from "../../../src/cascades/restate-agents.ts";
-import { BEFORE_FIRST_DUE } from "../../../src/core/due.ts";
-import { principals, restatements } from "../../../src/db/tables/principals.ts";
+import { principals } from "../../../src/db/tables/principals.ts";
+import { beginWalk } from "../../../src/jobs/walk-store.ts";
 import { accredited } from "../../accounts/review-support.ts";
 import { type Account, ADDRESS, PROFILE, patch, readAccount, signUp } from "../../accounts/support.ts";
 import { agentBody, env, type World } from "../../support/world.ts";
@@ -91,13 +91,12 @@ export const PROFILE_PLAYS: Plays = {
     // The state that a crash after the batch of the change leaves.
     "a crash left agents that state the old name": async ({ world }) => {
       const { tenant: principalId, dids } = await withAgents(world, true);
-      const from = { startedAt: world.now(), afterAt: BEFORE_FIRST_DUE.at, afterDid: BEFORE_FIRST_DUE.id };
       await store(world, (db) => [
         db
           .update(principals)
           .set({ legalName: "Renamed Robotics GmbH" })
           .where(eq(principals.principalId, principalId)),
-        db.insert(restatements).values({ principalId, ...from }),
+        beginWalk(db, "restatement", principalId, { startedAt: world.now(), payload: null }),
       ]);
       return async () => {
         await world.run(finishRestatements);
