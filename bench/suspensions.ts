@@ -70,7 +70,9 @@ async function suspend(
 
 /** Runs the job if slices are left, as the queue would. */
 async function finishSlices(play: Play): Promise<Rows> {
-  const [[open] = []] = await play.stage.sql([{ sql: "select count(*) as cascades from cascades" }]);
+  const [[open] = []] = await play.stage.sql([
+    { sql: "select count(*) as cascades from walks where kind = 'cascade'" },
+  ]);
   if (open?.["cascades"] === 0) return { read: 0, written: 0 };
   const { reply, metered } = await sendMetered(play, {
     method: "POST",

@@ -74,7 +74,7 @@ export const countOpen = async ({ sql }: Stage, { endsAt }: Wave): Promise<numbe
   const [rows = []] = await sql([
     {
       sql: `select (select count(*) from principals where status = 'ACTIVE' and attestation_expires_at <= ?)
-        + (select count(*) from cascades) as open`,
+        + (select count(*) from walks where kind = 'cascade') as open`,
       params: [endsAt],
     },
   ]);
@@ -93,7 +93,7 @@ export async function countRecorded({ sql }: Stage, { endsAt }: Wave): Promise<R
           left join entries using (did) left join told using (did) left join listed using (did))
         select (select count(*) from principals where attestation_expires_at = ?1 and status <> 'ATTESTATION_EXPIRED') as principals,
           (select count(*) from own where status in ('ACTIVE', 'FUNDING')) as agents,
-          (select count(*) from cascades) as cascades,
+          (select count(*) from walks where kind = 'cascade') as cascades,
           (select count(*) from each where once) as once`,
       params: [endsAt],
     },

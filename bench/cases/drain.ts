@@ -18,7 +18,7 @@ export const change = ({ sql }: Stage, text: string, ...params: unknown[]) => sq
 
 /** Waits until the queue has ended the cascades that the cases before have begun, because their rows do not belong to this case. */
 export async function settleCascades({ stage }: Play): Promise<void> {
-  const open = `select (select count(*) from cascades)
+  const open = `select (select count(*) from walks where kind = 'cascade')
     + (select coalesce(max(pending), 0) from jobs where name = 'finish_cascades') as open`;
   for (const until = Date.now() + SETTLED_WITHIN_MS; ; await sleep(100)) {
     const [[row] = []] = await stage.sql([{ sql: open }]);

@@ -61,9 +61,10 @@ async function leaveCascade(play: Play): Promise<void> {
   const ended =
     "update principals set status = 'ATTESTATION_EXPIRED', attestation_expires_at = ? where principal_id = ?";
   await change(play.stage, ended, now - SECOND_MS, principalId);
-  const noted = `insert into cascades (subject_id, "trigger", reason, actor_type, actor_id, started_at)
-    values (?, 'principal_stops', 'attestation', 'system', 'attestation_expiry', ?)`;
-  await change(play.stage, noted, principalId, now);
+  const noted = `insert into walks (kind, subject, started_at, after_at, after_id, "trigger", payload)
+    values ('cascade', ?, ?, 0, '', 'principal_stops', ?)`;
+  const payload = { reason: "attestation", actor: { type: "system", id: "attestation_expiry" } };
+  await change(play.stage, noted, principalId, now, JSON.stringify(payload));
 }
 
 /** Ends an intent after the chain was read to its head. */

@@ -101,8 +101,8 @@ function joinPrincipals(filter: AgentFilter, renewing: boolean): SQL {
   )
     return sql`cross join principals p on p.principal_id = listed.principal_id`;
   const behind = isActiveOrFunding(status)
-    ? sql`exists (select 1 from cascades c where (c.started_at >= 0) = 1)`
-    : sql`listed.status <> 'SUSPENDED' or exists (select 1 from cascades c where c.subject_id = listed.principal_id)`;
+    ? sql`exists (select 1 from walks c where c.kind = 'cascade')`
+    : sql`listed.status <> 'SUSPENDED' or exists (select 1 from walks c where c.kind = 'cascade' and c.subject = listed.principal_id)`;
   return sql`left join principals p on p.principal_id = case when ${behind} then listed.principal_id end`;
 }
 

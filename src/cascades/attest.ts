@@ -5,6 +5,7 @@ import { move } from "../core/machine.ts";
 import { type Actor, isActiveOrFunding } from "../core/vocabulary.ts";
 import type { ReadResults, Statement } from "../db/batch.ts";
 import type { PrincipalRow } from "../db/tables/principals.ts";
+import { findWalk } from "../jobs/walk-store.ts";
 import { type Changes, recordActivity } from "../journal/activity.ts";
 import { recordEvent } from "../journal/events.ts";
 import { type AttestationColumns, toAttestationRow } from "../principals/attestations.ts";
@@ -22,11 +23,10 @@ import {
   restateAndReactivate,
 } from "./restate-agents.ts";
 import { relistPrincipal } from "./restatement-store.ts";
-import { findCascade } from "./store.ts";
 
 /** The reads of an attestation, besides the principal. `principalId` may be an expression of the same trip. */
 export const buildAttestReads = (deps: Deps, principalId: Parameters<typeof buildRestateReads>[1]) => ({
-  cascade: findCascade(deps.db, principalId),
+  cascade: findWalk(deps.db, "cascade", principalId),
   ...buildRestateReads(deps, principalId),
 });
 

@@ -5,8 +5,10 @@ import type { Deps } from "../context.ts";
 import { BEFORE_FIRST_DUE } from "../core/due.ts";
 import { move } from "../core/machine.ts";
 import { type Database, readBatch, type Statement } from "../db/batch.ts";
-import type { CascadeRow, PrincipalRow } from "../db/tables/principals.ts";
+import type { PrincipalRow } from "../db/tables/principals.ts";
+import type { CascadeRow } from "../db/tables/walks.ts";
 import type { EachJob } from "../jobs/job.ts";
+import { findWalk } from "../jobs/walk-store.ts";
 import { recordActivity } from "../journal/activity.ts";
 import { recordEvent } from "../journal/events.ts";
 import { findEndedAttestations } from "../principals/due-store.ts";
@@ -16,7 +18,6 @@ import { toEventPrincipal } from "../principals/views.ts";
 import { CASCADES_AT_ONCE, type Cascading, stopAgents } from "./cascades.ts";
 import { settleReports } from "./reports.ts";
 import type { Cause } from "./slice.ts";
-import { findCascade } from "./store.ts";
 import { type FoundOfPrincipals, findAgentsToStop } from "./subjects.ts";
 
 export const ATTESTATION_END: Cause = {
@@ -55,7 +56,7 @@ export async function endAttestation(deps: Deps, principalId: string, now: numbe
     ...found
   } = await readBatch(db, {
     principal: findPrincipalById(db, principalId),
-    cascade: findCascade(db, principalId),
+    cascade: findWalk(db, "cascade", principalId),
     ...findAgentsToStop(deps, principalId, ATTESTATION_END.trigger),
   });
   if (!before || !isEndUnrecorded(before, now)) return false;

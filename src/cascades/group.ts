@@ -8,7 +8,7 @@ import type { PrincipalReport, PrincipalRow } from "../db/tables/principals.ts";
 import { toAttestationStop, toStoredStatus } from "../principals/effective-status.ts";
 import { findGroup, type GroupMove, groupIds, refuseChangedPrincipals } from "../principals/group-store.ts";
 import { moveGroupRows } from "../principals/store.ts";
-import { type Cascading, stopAgents, toBegunCascade } from "./cascades.ts";
+import { type Cascading, stopAgents } from "./cascades.ts";
 import { ATTESTATION_END, isEndUnrecorded } from "./expire.ts";
 import { recordReports } from "./reports.ts";
 import { groupReactivationReads } from "./restate-agents.ts";
@@ -55,8 +55,10 @@ export function moveGroup(
     storeReports(
       db,
       act,
-      toBegunCascade(act.cause, now),
-      recordsEndFirst(act) ? { action: ATTESTATION_EXPIRED_ACTION, begun: toBegunCascade(ATTESTATION_END, now) } : null,
+      { ...act.cause, startedAt: now },
+      recordsEndFirst(act)
+        ? { action: ATTESTATION_EXPIRED_ACTION, begun: { ...ATTESTATION_END, startedAt: now } }
+        : null,
       first.map(({ principalId }) => principalId),
     ),
     moveGroupRows(db, act, now),

@@ -5,6 +5,7 @@ import { ServiceError, toValidationError } from "../core/errors.ts";
 import { enterCustomer, findCustomer, leaveCustomer } from "../customers/store.ts";
 import { type Database, dropAbsentReads, type Statement } from "../db/batch.ts";
 import type { PrincipalRow } from "../db/tables/principals.ts";
+import { findWalk } from "../jobs/walk-store.ts";
 import { type Changes, recordActivity } from "../journal/activity.ts";
 import { recordEvent } from "../journal/events.ts";
 import { toAttestationStop, toStoredStatus } from "../principals/effective-status.ts";
@@ -15,7 +16,6 @@ import { toEventPrincipal, toPrincipalView } from "../principals/views.ts";
 import { toCanonicalJson } from "../protocol/canonical-json.ts";
 import { refuseWhileStopping, settleReports } from "./reports.ts";
 import { forgetReactivation } from "./restatement-store.ts";
-import { findCascade } from "./store.ts";
 
 export async function patchPrincipal(call: ManagementCall<PrincipalRow>, principalId: string, patch: PrincipalPatch) {
   const { db, now } = call;
@@ -25,7 +25,7 @@ export async function patchPrincipal(call: ManagementCall<PrincipalRow>, princip
     ...found
   } = await call.read({
     ...buildPrincipalPatchReads(call, patch),
-    cascade: findCascade(db, principalId),
+    cascade: findWalk(db, "cascade", principalId),
   });
   refuseTenantPatch(before);
   const faults = findCustomerFaults(patch, found.customer);

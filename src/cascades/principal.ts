@@ -14,6 +14,7 @@ import { ACTIVE_OR_FUNDING, type ActivityAction, type PrincipalStatus } from "..
 import { leaveCustomer } from "../customers/store.ts";
 import { dropAbsentReads, type Statement } from "../db/batch.ts";
 import type { PrincipalRow } from "../db/tables/principals.ts";
+import { findWalk } from "../jobs/walk-store.ts";
 import { type Changes, recordActivity } from "../journal/activity.ts";
 import { recordEvent } from "../journal/events.ts";
 import { toAttestationStop, toEffectivePrincipalStatus, toStoredStatus } from "../principals/effective-status.ts";
@@ -28,7 +29,7 @@ import { buildRestateReads, restateAndReactivate } from "./restate-agents.ts";
 import { forgetReactivation } from "./restatement-store.ts";
 import type { ReactivationInput, StandingInput } from "./schema.ts";
 import type { Cause } from "./slice.ts";
-import { findCascade, refuseLeft } from "./store.ts";
+import { refuseLeft } from "./store.ts";
 import { findAgentsToStop } from "./subjects.ts";
 
 type Moved = Move<PrincipalStatus>;
@@ -66,7 +67,7 @@ export async function reactivatePrincipal(
     cascade,
     agents,
   } = await call.read({
-    cascade: findCascade(db, principalId),
+    cascade: findWalk(db, "cascade", principalId),
     ...dropAbsentReads({ agents: all ? buildRestateReads(deps, principalId).agents : null }),
   });
   refuseTenant(before);
@@ -163,7 +164,7 @@ async function readOwn(
     ...dropAbsentReads({
       running: closes ? findAgentIn(call.db, principalId, ACTIVE_OR_FUNDING) : null,
     }),
-    cascade: findCascade(call.db, principalId),
+    cascade: findWalk(call.db, "cascade", principalId),
     ...findAgentsToStop(call.deps, principalId, trigger),
   });
   const { principal: own, disputed } = "principal" in object ? object : { principal: object, disputed: null };

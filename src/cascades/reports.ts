@@ -3,9 +3,11 @@
 import { ServiceError } from "../core/errors.ts";
 import { PRINCIPAL_STATUSES, type PrincipalStatus } from "../core/vocabulary.ts";
 import type { Database, Statement } from "../db/batch.ts";
-import type { CascadeRow, PrincipalReport, PrincipalRow } from "../db/tables/principals.ts";
+import type { PrincipalReport, PrincipalRow } from "../db/tables/principals.ts";
+import type { CascadeRow } from "../db/tables/walks.ts";
 import { recordActivities } from "../journal/activity.ts";
 import { recordEvents } from "../journal/events.ts";
+import type { WithReports } from "../principals/group-store.ts";
 import { toEventPrincipal } from "../principals/views.ts";
 import { clearReports, guardReports } from "./store.ts";
 
@@ -60,11 +62,7 @@ const applyReport = ({ changes }: PrincipalReport, principal: PrincipalRow): Pri
 });
 
 /** Writes the pending reports of earlier changes before a further change. Aborts the batch if another run has written one meanwhile. */
-export function settleReports(
-  db: Database,
-  each: readonly { readonly principal: PrincipalRow; readonly cascade: CascadeRow | null }[],
-  now: number,
-): Statement[] {
+export function settleReports(db: Database, each: readonly WithReports[], now: number): Statement[] {
   const pending = each.flatMap(({ principal, cascade }) =>
     cascade?.report ? [{ principal, cascade, reports: cascade.report }] : [],
   );

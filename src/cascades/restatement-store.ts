@@ -36,7 +36,7 @@ export const relistAccount = (db: Database, platformId: string, startedAt: numbe
     db,
     sql`principal_id`,
     sql`(${selectAllPrincipalIds(platformId)})
-      where exists (select 1 from cascades where subject_id = ${platformId} and "trigger" = 'principal_stops')`,
+      where exists (select 1 from walks where kind = 'cascade' and subject = ${platformId} and "trigger" = 'principal_stops')`,
     startedAt,
   );
 

@@ -12,7 +12,7 @@ import type { Actor, AgentStatus, Environment } from "../core/vocabulary.ts";
 import type { Database, Statement } from "../db/batch.ts";
 import type { AgentRow, MarketRow } from "../db/tables/agents.ts";
 import type { EscrowRow } from "../db/tables/money.ts";
-import type { CascadeRow } from "../db/tables/principals.ts";
+import type { CascadeRow } from "../db/tables/walks.ts";
 import { listCertificates } from "../identity/certificate-store.ts";
 import type { AgentWithPrincipal } from "../identity/store.ts";
 import { recordActivities } from "../journal/activity.ts";
@@ -31,7 +31,7 @@ export const SLICE = 200;
 export const chooseSliceSize = ({ slices }: Deps): number => slices?.agents ?? SLICE;
 
 /** `trigger`: of the agents' state machine. `reason`: kept by the agents that it suspends. */
-export type Cause = Pick<CascadeRow, "trigger" | "reason"> & { readonly actor: Actor };
+export type Cause = Pick<CascadeRow, "trigger"> & CascadeRow["payload"];
 
 export type OwningAgent = AgentWithPrincipal & {
   readonly markets: readonly MarketRow[];

@@ -1,64 +1,43 @@
 // Store of unfinished cascades.
-import { and, asc, eq, isNotNull, isNull, notInArray, type SQL, sql } from "drizzle-orm";
-import { BEFORE_FIRST_DUE, type Due } from "../core/due.ts";
+import { and, notInArray, type SQL, sql } from "drizzle-orm";
+import type { Due } from "../core/due.ts";
 import type { ActivityAction } from "../core/vocabulary.ts";
-import {
-  type Condition,
-  type Database,
-  guard,
-  mustChange,
-  type Read,
-  readAll,
-  readOne,
-  type Statement,
-} from "../db/batch.ts";
-import { type CascadeRow, cascades, principals } from "../db/tables/principals.ts";
+import { type Condition, type Database, guard, type Statement } from "../db/batch.ts";
+import { principals } from "../db/tables/principals.ts";
+import { type CascadeRow, walks } from "../db/tables/walks.ts";
+import { beginWalk, beginWalks, RESTARTED, RESTARTED_AT, WALK_KEY } from "../jobs/walk-store.ts";
 import { type GroupMove, hasUnrecordedEnd, isMovable, selectStatusAfter } from "../principals/group-store.ts";
-
-/** An id, or an expression of the trip that finds it. */
-export type SubjectId = string | SQL<string>;
-
-export const findCascade = (db: Database, subjectId: SubjectId): Read<CascadeRow | null> =>
-  readOne(db.select().from(cascades).where(eq(cascades.subjectId, subjectId)));
-
-/** The oldest cascades first. There are few: a row exists while its cascade runs. */
-export const findCascades = (db: Database, after: Due, limit: number): Read<Due[]> =>
-  readAll(
-    db
-      .select({ at: cascades.startedAt, id: cascades.subjectId })
-      .from(cascades)
-      // The index begins with this expression.
-      .where(sql`(started_at >= 0) = 1 and (${cascades.startedAt}, ${cascades.subjectId}) > (${after.at}, ${after.id})`)
-      .orderBy(asc(cascades.startedAt), asc(cascades.subjectId))
-      .limit(limit),
-  );
+import type { Cause } from "./slice.ts";
 
 /** A cascade at its beginning. */
-export type BegunCascade = Omit<CascadeRow, "subjectId" | "report" | "afterAt" | "afterDid">;
+export type BegunCascade = Cause & { readonly startedAt: number };
 
 /** Stores the cascade of a principal, which continues after an agent. It replaces an earlier one. */
-export const beginCascade = (db: Database, subjectId: string, begun: BegunCascade, { at, id }: Due): Statement => {
-  const row: CascadeRow = { ...begun, subjectId, report: null, afterAt: at, afterDid: id };
-  return db.insert(cascades).values(row).onConflictDoUpdate({ target: cascades.subjectId, set: row });
-};
-
-/** A position in the order of agents, as an expression of the same trip. */
-export type Place = SQL;
-
-/**
- * The position at which the cascade of a principal continues, for `isBehind` of the agents' store. The DID is a text expression, because SQLite does
- * not search by a column of this affinity: with many agents of one creation time each slice would read all finished ones.
- */
-export const selectCascadePosition = (principalId: string): Place =>
-  sql`(select after_at, after_did || ' ' from cascades where subject_id = ${principalId})`;
+export const beginCascade = (
+  db: Database,
+  subjectId: string,
+  { startedAt, trigger, reason, actor }: BegunCascade,
+  after: Due,
+): Statement =>
+  beginWalk(db, "cascade", subjectId, { startedAt, after, trigger, payload: { reason, actor } }).onConflictDoUpdate({
+    target: WALK_KEY,
+    set: {
+      startedAt: RESTARTED_AT,
+      afterAt: after.at,
+      afterId: after.id,
+      trigger,
+      report: null,
+      payload: sql`excluded.payload`,
+    },
+  });
 
 const joinAlternatives = (left: readonly Condition[]) => sql`(${sql.join([...left], sql` or `)})`;
 
 /** Ids as rows. SQLite counts the rows of a list as read, but not a single id. */
 function toIdRows(ids: readonly string[]): { readonly id: SQL<string>; readonly from: SQL; readonly within: SQL } {
-  if (ids.length === 1) return { id: sql`${ids[0]}`, from: sql`(select 1)`, within: sql`subject_id = ${ids[0]}` };
+  if (ids.length === 1) return { id: sql`${ids[0]}`, from: sql`(select 1)`, within: sql`subject = ${ids[0]}` };
   const from = sql`json_each(${JSON.stringify(ids)})`;
-  return { id: sql`value`, from, within: sql`subject_id in (select value from ${from})` };
+  return { id: sql`value`, from, within: sql`subject in (select value from ${from})` };
 }
 
 /**
@@ -68,72 +47,56 @@ function toIdRows(ids: readonly string[]): { readonly id: SQL<string>; readonly 
 export const beginCascades = (
   db: Database,
   subjectIds: readonly string[],
-  { trigger, reason, actorType, actorId, startedAt }: BegunCascade,
+  { startedAt, trigger, reason, actor }: BegunCascade,
   leftOf: (subjectId: SQL<string>) => readonly Condition[],
 ): Statement[] => {
   const { id, from, within } = toIdRows(subjectIds);
   return [
-    db.delete(cascades).where(within),
-    db.insert(cascades).select(
-      sql`select ${id}, ${trigger}, ${reason}, ${actorType}, ${actorId}, ${startedAt}, null,
-            ${BEFORE_FIRST_DUE.at}, ${BEFORE_FIRST_DUE.id} from ${from} where ${joinAlternatives(leftOf(id))}`,
-    ),
+    db.delete(walks).where(sql`kind = 'cascade' and ${within}`),
+    beginWalks(db, "cascade", {
+      subject: id,
+      from: sql`${from} where ${joinAlternatives(leftOf(id))}`,
+      startedAt,
+      trigger,
+      payload: { reason, actor },
+    }),
   ];
 };
-
-const isCascadeAsRead = ({ subjectId, trigger, startedAt, report, afterAt, afterDid }: CascadeRow) =>
-  and(
-    eq(cascades.subjectId, subjectId),
-    eq(cascades.trigger, trigger),
-    eq(cascades.startedAt, startedAt),
-    report ? isNotNull(cascades.report) : isNull(cascades.report),
-    eq(cascades.afterAt, afterAt),
-    eq(cascades.afterDid, afterDid),
-  );
-
-/** Aborts the batch if another cascade has replaced this one, or another run has written its slice or its report. */
-export const guardCascade = (db: Database, row: CascadeRow): Statement =>
-  guard(db, sql`exists (select 1 from cascades where ${isCascadeAsRead(row)})`);
 
 /** Aborts the batch while something is left. */
 export const refuseLeft = (db: Database, left: readonly Condition[]): Statement =>
   guard(db, sql`not ${joinAlternatives(left)}`);
 
-/** Moves the cascade of a principal past a slice. Aborts the batch like `guardCascade`. */
-export const advanceCascade = (db: Database, row: CascadeRow, { at, id }: Due): Statement[] =>
-  mustChange(db, db.update(cascades).set({ afterAt: at, afterDid: id }).where(isCascadeAsRead(row)));
-
-/** Ends a cascade. Aborts the batch like `guardCascade`. */
-export const endCascade = (db: Database, row: CascadeRow): Statement[] =>
-  mustChange(db, db.delete(cascades).where(isCascadeAsRead(row)));
-
 // ---- Reports of principals -------------------------------------------------------------------------------------------------
 
 /** The cascade of pending reports. Its `startedAt` changes when reports are added, so that none is missed. */
-type Pending = Pick<CascadeRow, "subjectId" | "startedAt">;
+type Pending = Pick<CascadeRow, "subject" | "startedAt">;
 
 /** Aborts the batch unless all reports are as they were read. */
 export const guardReports = (db: Database, rows: readonly Pending[]): Statement => {
-  const known = JSON.stringify(rows.map(({ subjectId, startedAt }) => [subjectId, startedAt]));
+  const known = JSON.stringify(rows.map(({ subject, startedAt }) => [subject, startedAt]));
   return guard(
     db,
-    sql`(select count(*) from json_each(${known}) as known cross join cascades c on c.subject_id = known.value ->> 0
+    sql`(select count(*) from json_each(${known}) as known cross join walks c on c.kind = 'cascade' and c.subject = known.value ->> 0
       where c.started_at = known.value ->> 1 and c.report is not null) = ${sql.raw(String(rows.length))}`,
   );
 };
 
 /** Clears the reports of cascades. A job ends a cascade that has nothing else left. */
-export const clearReports = (db: Database, rows: readonly Pick<CascadeRow, "subjectId">[]): Statement => {
-  const subjects = JSON.stringify(rows.map(({ subjectId }) => subjectId));
-  return db.update(cascades).set({ report: null }).where(sql`subject_id in (select value from json_each(${subjects}))`);
+export const clearReports = (db: Database, rows: readonly Pick<CascadeRow, "subject">[]): Statement => {
+  const subjects = JSON.stringify(rows.map(({ subject }) => subject));
+  return db
+    .update(walks)
+    .set({ report: null })
+    .where(sql`kind = 'cascade' and subject in (select value from json_each(${subjects}))`);
 };
 
 /** An end of an attestation that no job has recorded: its report, and the cause of the agents that it suspends. */
 export type Ending = { readonly action: ActivityAction; readonly begun: BegunCascade };
 const ENDING = sql`json_object('status', json_object('from', 'ACTIVE', 'to', 'ATTESTATION_EXPIRED'))`;
 
-const selectActReport = (action: ActivityAction, { actorType, actorId, startedAt }: BegunCascade, changes: SQL): SQL =>
-  sql`json_object('action', ${action}, 'actor', json_object('type', ${actorType}, 'id', ${actorId}),
+const selectActReport = (action: ActivityAction, { actor, startedAt }: BegunCascade, changes: SQL): SQL =>
+  sql`json_object('action', ${action}, 'actor', json(${JSON.stringify(actor)}),
     'at', ${startedAt}, 'changes', ${changes})`;
 
 /**
@@ -153,36 +116,33 @@ export const storeReports = (
   const report = end
     ? sql`case when ${ended} then json_array(${selectActReport(end.action, end.begun, ENDING)}, ${own}) else json_array(${own}) end`
     : sql`json_array(${own})`;
-  const taker = (name: "reason" | "actorType" | "actorId") =>
-    end ? sql`case when ${ended} then ${end.begun[name]} else ${begun[name]} end` : sql`${begun[name]}`;
-  const first = (name: "reason" | "actor_type" | "actor_id") =>
-    sql.raw(`case when cascades."trigger" = 'principal_stops' then cascades.${name} else excluded.${name} end`);
-  const stops = trigger !== "principal_returns";
-  return db
-    .insert(cascades)
-    .select(
-      sql`select ${principals.principalId}, ${trigger}, ${taker("reason")}, ${taker("actorType")}, ${taker("actorId")}, ${startedAt}, ${report},
-        ${BEFORE_FIRST_DUE.at}, ${BEFORE_FIRST_DUE.id} from ${principals} where ${and(isMovable(move.where), notInArray(principals.principalId, [...reported]))}`,
-    )
-    .onConflictDoUpdate({
-      target: cascades.subjectId,
-      set: {
-        // Agents that an earlier stop has left keep its cause. After a reactivation the stop starts again with the first agent.
-        ...(stops && {
-          trigger,
-          reason: first("reason"),
-          actorType: first("actor_type"),
-          actorId: first("actor_id"),
-          afterAt: BEFORE_FIRST_DUE.at,
-          afterDid: BEFORE_FIRST_DUE.id,
-        }),
-        startedAt: sql`max(excluded.started_at, ${cascades.startedAt} + 1)`,
-        report: sql`case when ${cascades.report} is null then excluded.report
-          when excluded.report -> 1 is null then json_insert(${cascades.report}, '$[#]', excluded.report -> 0)
-          else json_insert(${cascades.report}, '$[#]', excluded.report -> 0, '$[#]', excluded.report -> 1) end`,
-      },
-    });
+  const cause = toStoredCause(begun);
+  const isStop = sql`${walks.trigger} = 'principal_stops'`;
+  return beginWalks(db, "cascade", {
+    subject: sql`${principals.principalId}`,
+    from: sql`${principals} where ${and(isMovable(move.where), notInArray(principals.principalId, [...reported]))}`,
+    startedAt,
+    trigger,
+    report,
+    payload: end ? sql`case when ${ended} then ${toStoredCause(end.begun)} else ${cause} end` : sql`${cause}`,
+  }).onConflictDoUpdate({
+    target: WALK_KEY,
+    set: {
+      // Agents that an earlier stop has left keep its cause. After a reactivation the stop starts again with the first agent.
+      ...(trigger !== "principal_returns" && {
+        ...RESTARTED,
+        trigger,
+        payload: sql`case when ${isStop} then ${walks.payload} else excluded.payload end`,
+      }),
+      startedAt: RESTARTED_AT,
+      report: sql`case when ${walks.report} is null then excluded.report
+        when excluded.report -> 1 is null then json_insert(${walks.report}, '$[#]', excluded.report -> 0)
+        else json_insert(${walks.report}, '$[#]', excluded.report -> 0, '$[#]', excluded.report -> 1) end`,
+    },
+  });
 };
+
+const toStoredCause = ({ reason, actor }: BegunCascade): string => JSON.stringify({ reason, actor });
 
 /** The changes of an act to a principal, as group.ts computes them for the principals that the batch reports. */
 const selectActChanges = ({ set, note }: GroupMove, ended: SQL, now: number): SQL => {

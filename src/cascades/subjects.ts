@@ -1,6 +1,7 @@
 // The two subjects of a cascade (PRN-17, ACC-26): a principal with its agents, and an account with the agents and principals of both environments. A
 // subject reads one slice, and tells whether anything is left. The first slice of many principals reads the agents of all of them.
 
+import type { SQL } from "drizzle-orm";
 import {
   findAccountAgentsIn,
   findAgentsIn,
@@ -17,21 +18,25 @@ import { listStatesMovedBy } from "../core/machine.ts";
 import type { AccountStop, AgentStatus, CascadeTrigger } from "../core/vocabulary.ts";
 import { type Condition, dropAbsentReads, type ReadResults, readBatch } from "../db/batch.ts";
 import { findClockOffset } from "../db/clock.ts";
-import type { CascadeRow, PrincipalRow } from "../db/tables/principals.ts";
+import type { PrincipalRow } from "../db/tables/principals.ts";
+import type { CascadeRow } from "../db/tables/walks.ts";
 import type { Tenant } from "../db/tenant.ts";
+import { findWalk, selectAgentPosition } from "../jobs/walk-store.ts";
 import { findPrincipalsIn, hasPrincipalIn } from "../principals/group-store.ts";
 import { principalMachine } from "../principals/states.ts";
 import { findPrincipalById } from "../principals/store.ts";
 import { chooseSliceSize, type Slice } from "./slice.ts";
-import { findCascade, type Place, type SubjectId, selectCascadePosition } from "./store.ts";
 
 /** A subject's stored cascade, and its next slice for an expected trigger; the slice is null if the subject is gone. */
-type Continuable = {
-  readonly cascade: CascadeRow | null;
+export type Continuable = {
+  readonly walk: CascadeRow | null;
   readonly slice: Slice | null;
   /** The subject, if it is a principal. */
   readonly principal: PrincipalRow | null;
 };
+
+/** An id, or an expression of the trip that finds it. */
+type SubjectId = string | SQL<string>;
 
 type Subject = {
   readonly read: (deps: Deps, subjectId: string, trigger: CascadeTrigger) => Promise<Continuable>;
@@ -46,7 +51,7 @@ export const chooseSubject = (subjectId: string): Subject => (subjectId.startsWi
 const listStatesMovedByTrigger = (trigger: CascadeTrigger): AgentStatus[] => listStatesMovedBy(agentMachine, trigger);
 
 /** The reads of a slice, besides the principal. `after`: the position at which its cascade continues. */
-export const findAgentsToStop = (deps: Deps, principalId: string, trigger: CascadeTrigger, after?: Place) =>
+export const findAgentsToStop = (deps: Deps, principalId: string, trigger: CascadeTrigger, after?: SQL) =>
   findAgentsIn(deps.db, principalId, listStatesMovedByTrigger(trigger), chooseSliceSize(deps), after);
 
 /** Reads a slice of several principals, which a query of the same trip names. */
@@ -81,13 +86,13 @@ function computeSliceEnd(deps: Deps, agents: FoundOfPrincipals["agents"]): Due |
 export const PRINCIPAL: Subject = {
   read: async (deps, principalId, trigger) => {
     const { db } = deps;
-    const { cascade, owner, ...found } = await readBatch(db, {
-      cascade: findCascade(db, principalId),
+    const { walk, owner, ...found } = await readBatch(db, {
+      walk: findWalk(db, "cascade", principalId),
       owner: findPrincipalById(db, principalId),
-      ...findAgentsToStop(deps, principalId, trigger, selectCascadePosition(principalId)),
+      ...findAgentsToStop(deps, principalId, trigger, selectAgentPosition("cascade", principalId)),
     });
-    const after = cascade && { at: cascade.afterAt, id: cascade.afterDid };
-    return { cascade, slice: owner && toPrincipalsSlice(deps, [owner], found, after), principal: owner };
+    const after = walk && { at: walk.afterAt, id: walk.afterId };
+    return { walk, slice: owner && toPrincipalsSlice(deps, [owner], found, after), principal: owner };
   },
   left: (principalId, trigger) => [hasAgentIn(principalId, listStatesMovedByTrigger(trigger))],
 };
@@ -142,12 +147,12 @@ const isLeftOfAccount = (platformId: SubjectId, trigger: CascadeTrigger): readon
 export const ACCOUNT: Subject = {
   read: async (deps, platformId, trigger) => {
     const { db } = deps;
-    const { cascade, ...found } = await readBatch(db, {
-      cascade: findCascade(db, platformId),
+    const { walk, ...found } = await readBatch(db, {
+      walk: findWalk(db, "cascade", platformId),
       ...buildAccountReads(deps, platformId, trigger),
       ahead: findClockOffset(db, platformId),
     });
-    return { cascade, slice: toAccountSlice(trigger, found), principal: null };
+    return { walk, slice: toAccountSlice(trigger, found), principal: null };
   },
   left: isLeftOfAccount,
 };

@@ -73,9 +73,7 @@ const selectLatestPassedEnd = (environment: Environment, now: number): SQL =>
 
 /** Looks at this many cascades for one that suspends agents; if there are more, it assumes one. The equality reads nothing if there are none. */
 const LOOKED_AT = 20;
-const cascadesLookedAt = sql.raw(
-  `(select "trigger" as cause from cascades where (started_at >= 0) = 1 limit ${LOOKED_AT})`,
-);
+const cascadesLookedAt = sql.raw(`(select "trigger" as cause from walks where kind = 'cascade' limit ${LOOKED_AT})`);
 const SOME_STOPPING = sql`(exists (select 1 from ${cascadesLookedAt} where cause in ('principal_stops', 'principal_closes'))
   or (select count(*) from ${cascadesLookedAt}) = ${sql.raw(String(LOOKED_AT))})`;
 

@@ -1,5 +1,5 @@
 // Store of walks.
-import { and, asc, eq, type SQL, sql } from "drizzle-orm";
+import { and, asc, eq, is, SQL, sql } from "drizzle-orm";
 import { BEFORE_FIRST_DUE, type Due } from "../core/due.ts";
 import { type Database, guard, mustChange, type Read, readAll, readOne, type Statement } from "../db/batch.ts";
 import { type Walk, type WalkKind, type WalkPayloads, walks } from "../db/tables/walks.ts";
@@ -27,7 +27,7 @@ export const findWalks = (db: Database, kind: WalkKind, after: Due, limit: numbe
 export type BegunWalk<Kind extends WalkKind> = {
   readonly startedAt: number;
   readonly after?: Due;
-  readonly relisting?: true;
+  readonly trigger?: Walk<Kind>["trigger"];
   readonly payload: WalkPayloads[Kind];
 };
 
@@ -36,20 +36,34 @@ export const beginWalk = <Kind extends WalkKind>(
   db: Database,
   kind: Kind,
   subject: string,
-  { startedAt, after = BEFORE_FIRST_DUE, payload }: BegunWalk<Kind>,
-) => db.insert(walks).values({ kind, subject, startedAt, afterAt: after.at, afterId: after.id, payload });
+  { after = BEFORE_FIRST_DUE, ...begun }: BegunWalk<Kind>,
+) => db.insert(walks).values({ kind, subject, afterAt: after.at, afterId: after.id, ...begun });
+
+/** The columns of a walk as expressions over a row of a query, from its first position. */
+type BegunColumns = { readonly trigger?: string; readonly report?: SQL; readonly relisting?: true };
 
 /** Stores a walk for each row of a query. `subject`: an expression over it. */
 export const beginWalks = <Kind extends WalkKind>(
   db: Database,
   kind: Kind,
-  { subject, from, startedAt, relisting, payload }: BegunWalk<Kind> & { readonly subject: SQL; readonly from: SQL },
+  {
+    subject,
+    from,
+    startedAt,
+    trigger,
+    report,
+    relisting,
+    payload,
+  }: Omit<BegunWalk<Kind>, "payload"> &
+    BegunColumns & { readonly subject: SQL; readonly from: SQL; readonly payload: WalkPayloads[Kind] | SQL },
 ) => {
   const { at, id } = BEFORE_FIRST_DUE;
-  return db.insert(walks).select(
-    sql`select ${kind}, ${subject}, ${startedAt}, ${at}, ${id}, ${relisting ? 1 : null},
-      ${payload && JSON.stringify(payload)} from ${from}`,
-  );
+  const stored = payload === null || is(payload, SQL) ? payload : JSON.stringify(payload);
+  return db
+    .insert(walks)
+    .select(
+      sql`select ${kind}, ${subject}, ${startedAt}, ${at}, ${id}, ${trigger ?? null}, ${report ?? null}, ${relisting ? 1 : null}, ${stored} from ${from}`,
+    );
 };
 
 export const WALK_KEY = [walks.kind, walks.subject];
@@ -65,8 +79,14 @@ export const RESTARTED = { startedAt: RESTARTED_AT, afterAt: BEFORE_FIRST_DUE.at
 export const selectAgentPosition = (kind: WalkKind, subject: string): SQL =>
   sql`(select after_at, after_id || ' ' from walks where ${isWalk(kind, subject)})`;
 
-const isAsRead = ({ kind, subject, startedAt, afterAt, afterId }: Walk<WalkKind>): SQL | undefined =>
-  and(isWalk(kind, subject), eq(walks.startedAt, startedAt), eq(walks.afterAt, afterAt), eq(walks.afterId, afterId));
+const isAsRead = ({ kind, subject, startedAt, afterAt, afterId, trigger }: Walk<WalkKind>): SQL | undefined =>
+  and(
+    isWalk(kind, subject),
+    eq(walks.startedAt, startedAt),
+    eq(walks.afterAt, afterAt),
+    eq(walks.afterId, afterId),
+    sql`${walks.trigger} is ${trigger}`,
+  );
 
 /** Ends a walk, or moves it to the position after its slice. Aborts the batch if another run has written the slice, or the walk began again. */
 export function advanceWalk(db: Database, walk: Walk<WalkKind>, next: Due | null): Statement[] {

@@ -2,7 +2,8 @@
 import { and, asc, eq, getTableColumns, inArray, isNotNull, notInArray, type SQL, sql } from "drizzle-orm";
 import { type AttestationStop, type CustomerStatus, ENVIRONMENTS, type PrincipalStatus } from "../core/vocabulary.ts";
 import { type Condition, type Database, guard, type Read, read, readAll, type Statement } from "../db/batch.ts";
-import { type CascadeRow, cascades, customers, type PrincipalRow, principals } from "../db/tables/principals.ts";
+import { customers, type PrincipalRow, principals } from "../db/tables/principals.ts";
+import { type CascadeRow, walks } from "../db/tables/walks.ts";
 import { isOfTenant, type Tenant } from "../db/tenant.ts";
 import type { Stops } from "./effective-status.ts";
 
@@ -26,8 +27,10 @@ const isInStatuses = (platformId: string | SQL<string>, statuses: readonly Princ
     sql`tenant = 0`,
   );
 
+type Reporting = Pick<CascadeRow, "subject" | "startedAt" | "report">;
+
 /** A principal, and its cascade if that has reports which are still to be written (PRN-24). */
-export type WithReports = { readonly principal: PrincipalRow; readonly cascade: CascadeRow | null };
+export type WithReports = { readonly principal: PrincipalRow; readonly cascade: Reporting | null };
 
 /** Reads a slice of an account's principals in one of the statuses, and the tenant principal if it is in one. */
 export const findPrincipalsIn = (
@@ -39,9 +42,15 @@ export const findPrincipalsIn = (
   const found = sql`select principal_id from principals where ${isInStatuses(platformId, statuses)} limit ${slice}`;
   return readAll(
     db
-      .select({ principal: getTableColumns(principals), cascade: getTableColumns(cascades) })
+      .select({
+        principal: getTableColumns(principals),
+        cascade: { subject: walks.subject, startedAt: walks.startedAt, report: walks.report },
+      })
       .from(principals)
-      .leftJoin(cascades, and(eq(cascades.subjectId, principals.principalId), isNotNull(cascades.report)))
+      .leftJoin(
+        walks,
+        and(eq(walks.kind, "cascade"), eq(walks.subject, principals.principalId), isNotNull(walks.report)),
+      )
       .where(
         and(
           sql`principal_id in (select principal_id from (${found}) union all ${selectTenantPrincipalId(platformId)})`,
@@ -86,7 +95,7 @@ export const isMovable = (where: Condition): SQL | undefined => and(where, sql`c
 const hasNoCascade = (where: Condition): SQL | undefined =>
   and(
     isMovable(where),
-    sql`not exists (select 1 from ${cascades} where ${cascades.subjectId} = ${principals.principalId})`,
+    sql`not exists (select 1 from ${walks} where ${walks.kind} = 'cascade' and ${walks.subject} = ${principals.principalId})`,
   );
 
 export const findGroup = (db: Database, where: Condition, limit: number): Read<PrincipalRow[]> =>
@@ -109,8 +118,8 @@ export const isGroupStopping = (db: Database, where: Condition): Read<boolean> =
       .where(
         and(
           isMovable(where),
-          sql`exists (select 1 from ${cascades} where ${cascades.subjectId} = ${principals.principalId}
-            and ${cascades.trigger} <> 'principal_returns')`,
+          sql`exists (select 1 from ${walks} where ${walks.kind} = 'cascade' and ${walks.subject} = ${principals.principalId}
+            and ${walks.trigger} <> 'principal_returns')`,
         ),
       )
       .limit(1),

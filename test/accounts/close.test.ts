@@ -12,7 +12,8 @@ import {
 import { agents, certificates } from "../../src/db/tables/agents.ts";
 import { events } from "../../src/db/tables/journal.ts";
 import { escrows } from "../../src/db/tables/money.ts";
-import { cascades, principals } from "../../src/db/tables/principals.ts";
+import { principals } from "../../src/db/tables/principals.ts";
+import { walks } from "../../src/db/tables/walks.ts";
 import { CERTIFICATE_STATUS } from "../../src/protocol/status-list.ts";
 import {
   accountOf,
@@ -45,7 +46,7 @@ beforeEach(async () => {
   world = await createWorld();
   await givePassword(world);
   // Rows that an earlier test left unfinished.
-  await world.deps.db.delete(cascades);
+  await world.deps.db.delete(walks);
 });
 
 /** The refusal, after which only the last use of the session has changed. */

@@ -4,6 +4,7 @@ import { endAttestations } from "../../src/cascades/expire.ts";
 import { AGENT_SLICE, finishRestatements } from "../../src/cascades/restate-agents.ts";
 import { addMonths, toIso } from "../../src/core/clock.ts";
 import { DAY_MS } from "../../src/core/limits.ts";
+import { beginWalk } from "../../src/jobs/walk-store.ts";
 import { copyDid } from "../support/copies.ts";
 import { dumpDatabase } from "../support/variants.ts";
 import { agentBody, createWorld, env, expectStatus, type Json, type World } from "../support/world.ts";
@@ -140,12 +141,14 @@ describe("after the attestation has ended", () => {
 
   it("(with a running cascade) a renewal waits until all agents of the ended attestation are suspended", async () => {
     const person = await accredited();
-    const text = `insert into cascades (subject_id, "trigger", reason, actor_type, actor_id, started_at) values (?, 'principal_stops', 'attestation', 'system', 'attestation_expiry', 0)`;
-    await env.DB.prepare(text).bind(person.principalId).run();
+    const payload = { reason: "attestation", actor: { type: "system", id: "attestation_expiry" } } as const;
+    await world.deps.db.batch([
+      beginWalk(world.deps.db, "cascade", person.principalId, { startedAt: 0, trigger: "principal_stops", payload }),
+    ]);
     const before = await dumpDatabase();
     const reply = await renew(person);
     expect([reply.status, reply.body.code, reply.headers.get("retry-after")]).toEqual([409, "invalid_status", "5"]);
     expect(await dumpDatabase()).toEqual(before);
-    await env.DB.prepare("delete from cascades where subject_id = ?").bind(person.principalId).run();
+    await env.DB.prepare("delete from walks where subject = ?").bind(person.principalId).run();
   });
 });

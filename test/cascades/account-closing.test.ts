@@ -6,7 +6,8 @@ import { finishCascades } from "../../src/cascades/cascades.ts";
 import { endAttestations } from "../../src/cascades/expire.ts";
 import { commit } from "../../src/db/batch.ts";
 import { agents } from "../../src/db/tables/agents.ts";
-import { cascades, principals } from "../../src/db/tables/principals.ts";
+import { principals } from "../../src/db/tables/principals.ts";
+import { walks } from "../../src/db/tables/walks.ts";
 import { openIntent, seller } from "../payments/support.ts";
 import { createWorld, expectStatus, type World } from "../support/world.ts";
 import {
@@ -38,7 +39,7 @@ beforeEach(async () => {
   world = await createSlicedWorld();
   await givePassword(world);
   // Removes cascades that an earlier test left unfinished.
-  await world.deps.db.delete(cascades);
+  await world.deps.db.delete(walks);
 });
 
 describe("from the first commit, before any slice has followed", () => {
@@ -66,7 +67,9 @@ describe("from the first commit, before any slice has followed", () => {
     }
     expect(outcome(await openIntent(other, buyer, provider, "10.00"))).toEqual([409, "agent_not_active"]);
     expect(outcome(await openIntent(world, first, shop, "10.00"))).toEqual([401, "aeap_verification_failed"]);
-    expect(await cascadesLeft(world)).toMatchObject([{ trigger: "principal_closes", actorType: "dashboard_admin" }]);
+    expect(await cascadesLeft(world)).toMatchObject([
+      { trigger: "principal_closes", payload: { actor: { type: "dashboard_admin" } } },
+    ]);
     // The end of an attestation is no longer recorded.
     world.advance(400 * 24 * 3_600_000);
     await world.run(endAttestations);

@@ -7,7 +7,7 @@ import { managementKeys, platforms, sessions } from "../../src/db/tables/account
 import { agentMarkets, agents, certificates } from "../../src/db/tables/agents.ts";
 import { activityEntries } from "../../src/db/tables/journal.ts";
 import { escrows, paymentIntents } from "../../src/db/tables/money.ts";
-import { cascades } from "../../src/db/tables/principals.ts";
+import { walks } from "../../src/db/tables/walks.ts";
 import { CERTIFICATE_STATUS } from "../../src/protocol/status-list.ts";
 import { asClient, asConsumer, type Paid, paid } from "../facilitation/support.ts";
 import { openIntent, seller } from "../payments/support.ts";
@@ -43,7 +43,7 @@ beforeEach(async () => {
   await world.call("GET", "/v1/platform");
   await world.person("GET", "/v1/platform");
   // Removes cascades that an earlier test left unfinished.
-  await world.deps.db.delete(cascades);
+  await world.deps.db.delete(walks);
 });
 
 const entries = () =>

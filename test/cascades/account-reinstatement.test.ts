@@ -8,7 +8,7 @@ import { PLATFORM_STATUSES, type PlatformStatus } from "../../src/core/vocabular
 import { platforms } from "../../src/db/tables/accounts.ts";
 import { agents, certificates } from "../../src/db/tables/agents.ts";
 import { directoryChanges } from "../../src/db/tables/directory.ts";
-import { cascades, principals } from "../../src/db/tables/principals.ts";
+import { principals } from "../../src/db/tables/principals.ts";
 import { walks } from "../../src/db/tables/walks.ts";
 import { CERTIFICATE_STATUS } from "../../src/protocol/status-list.ts";
 import { openIntent, seller } from "../payments/support.ts";
@@ -45,7 +45,7 @@ beforeAll(async () => {
 beforeEach(async () => {
   world = await createSlicedWorld();
   // Removes cascades that an earlier test left unfinished.
-  await world.deps.db.delete(cascades);
+  await world.deps.db.delete(walks);
 });
 
 /** The records of given agents in the feeds of both environments. */

@@ -11,7 +11,8 @@ import { agents } from "../../src/db/tables/agents.ts";
 import { directoryChanges } from "../../src/db/tables/directory.ts";
 import { activityEntries, events } from "../../src/db/tables/journal.ts";
 import { escrows } from "../../src/db/tables/money.ts";
-import { cascades, principals } from "../../src/db/tables/principals.ts";
+import { principals } from "../../src/db/tables/principals.ts";
+import { walks } from "../../src/db/tables/walks.ts";
 import { setEscrow } from "../payments/support.ts";
 import { rows } from "../promotion/support.ts";
 import { type Agent, type Json, PASSWORD_COST, type Reply, type World } from "../support/world.ts";
@@ -111,7 +112,7 @@ export const inStatus = async ({ platformId }: World, ...statuses: AgentStatus[]
 };
 
 export const cascadesLeft = (world: World) =>
-  world.deps.db.select().from(cascades).where(eq(cascades.subjectId, world.platformId));
+  world.deps.db.select().from(walks).where(eq(walks.subject, world.platformId));
 
 export const accountOf = async (world: World) =>
   (await world.deps.db.select().from(platforms).where(eq(platforms.platformId, world.platformId)))[0];

@@ -8,7 +8,7 @@ import { PLATFORM_STATUSES } from "../../src/core/vocabulary.ts";
 import { platforms } from "../../src/db/tables/accounts.ts";
 import { agents } from "../../src/db/tables/agents.ts";
 import { operatorEntries } from "../../src/db/tables/journal.ts";
-import { cascades } from "../../src/db/tables/principals.ts";
+import { walks } from "../../src/db/tables/walks.ts";
 import { autoConfirmTasks } from "../../src/tasks/auto-confirm.ts";
 import { asClient, asConsumer, confirm, facilitated, paid } from "../facilitation/support.ts";
 import { openIntent, seller } from "../payments/support.ts";
@@ -47,7 +47,7 @@ beforeAll(async () => {
 beforeEach(async () => {
   world = await createSlicedWorld();
   // Removes cascades that an earlier test left unfinished.
-  await world.deps.db.delete(cascades);
+  await world.deps.db.delete(walks);
 });
 
 describe("suspending an account", () => {
@@ -176,7 +176,11 @@ describe("from the first commit, before any slice has followed", () => {
     expect(outcome(await openIntent(world, first, shop, "10.00"))).toEqual([403, "account_suspended"]);
 
     expect(await cascadesLeft(world)).toMatchObject([
-      { subjectId: world.platformId, trigger: "principal_stops", reason: "operator", actorType: "operator" },
+      {
+        subject: world.platformId,
+        trigger: "principal_stops",
+        payload: { reason: "operator", actor: { type: "operator" } },
+      },
     ]);
     expect(new Set((await principalsOf(world)).map(({ accountStopped }) => accountStopped))).toEqual(
       new Set(["SUSPENDED"]),
@@ -325,6 +329,6 @@ describe("an attestation that ends while the account is suspended", () => {
     expect(await storedAgent(world, did)).toMatchObject({ suspensionReason: "operator" });
     // SUSPENDED is shown before ATTESTATION_EXPIRED.
     expect(await publicly(world, `/v1/agents/${did}/status`)).toMatchObject({ principal_status: "SUSPENDED" });
-    expect(await world.deps.db.select().from(cascades)).toEqual([]);
+    expect(await world.deps.db.select().from(walks)).toEqual([]);
   });
 });

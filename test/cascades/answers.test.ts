@@ -5,7 +5,6 @@ import { beforeEach, expect, it } from "vitest";
 import { finishCascades } from "../../src/cascades/cascades.ts";
 import { endAttestations } from "../../src/cascades/expire.ts";
 import { HOUR_MS } from "../../src/core/limits.ts";
-import { cascades } from "../../src/db/tables/principals.ts";
 import { walks } from "../../src/db/tables/walks.ts";
 import { failingBatches, withDatabase } from "../support/variants.ts";
 import { env, expectStatus, ISSUER, type Json, type World } from "../support/world.ts";
@@ -20,7 +19,6 @@ const COUNT = SLICE + SLICE / 2;
 let world: World;
 beforeEach(async () => {
   world = await createSlicedWorld();
-  await world.deps.db.delete(cascades);
   await world.deps.db.delete(walks);
 });
 

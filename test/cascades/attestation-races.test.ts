@@ -2,7 +2,8 @@
 import { eq } from "drizzle-orm";
 import { beforeEach, describe, expect, it } from "vitest";
 import { commit } from "../../src/db/batch.ts";
-import { attestations, cascades } from "../../src/db/tables/principals.ts";
+import { attestations } from "../../src/db/tables/principals.ts";
+import { walks } from "../../src/db/tables/walks.ts";
 import { createWorld, expectStatus, type Json, principalBody, type Reply, type World } from "../support/world.ts";
 import {
   attestationBy,
@@ -23,7 +24,7 @@ let attestation: Json;
 beforeEach(async () => {
   [world, other, pair] = [await createWorld(), await createWorld(), await drawKey()];
   // Removes cascades that an earlier test left unfinished.
-  await world.deps.db.delete(cascades);
+  await world.deps.db.delete(walks);
   verifierId = (await registerVerifier(other, [pair.jwk])).verifier_id;
   attestation = attestationBy(verifierId);
 });

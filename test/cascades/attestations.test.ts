@@ -7,7 +7,6 @@ import { endAttestations } from "../../src/cascades/expire.ts";
 import { finishRestatements } from "../../src/cascades/restate-agents.ts";
 import { HOUR_MS } from "../../src/core/limits.ts";
 import { agents } from "../../src/db/tables/agents.ts";
-import { cascades } from "../../src/db/tables/principals.ts";
 import { walks } from "../../src/db/tables/walks.ts";
 import { openIntent, seller } from "../payments/support.ts";
 import { dumpDatabase } from "../support/variants.ts";
@@ -24,7 +23,6 @@ beforeAll(async () => {
 beforeEach(async () => {
   world = await createSlicedWorld();
   // Removes cascades and restatements that an earlier test left unfinished.
-  await world.deps.db.delete(cascades);
   await world.deps.db.delete(walks);
 });
 

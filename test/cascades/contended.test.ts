@@ -2,7 +2,7 @@
 // PRN-25, ACC-25). The changed rows follow once, by their cascade.
 import { beforeEach, describe, expect, it } from "vitest";
 import { finishCascades } from "../../src/cascades/cascades.ts";
-import { cascades } from "../../src/db/tables/principals.ts";
+import { walks } from "../../src/db/tables/walks.ts";
 import { withDatabase } from "../support/variants.ts";
 import { createWorld, env, expectStatus, type Json, principalBody, type World } from "../support/world.ts";
 import { attestationBy } from "../verifiers/support.ts";
@@ -14,7 +14,7 @@ let world: World;
 beforeEach(async () => {
   world = await createWorld();
   // Removes cascades that an earlier test left unfinished.
-  await world.deps.db.delete(cascades);
+  await world.deps.db.delete(walks);
 });
 
 /** Runs a change between every reading and its commit. Returns a function that tells how often. */

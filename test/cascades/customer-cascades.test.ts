@@ -3,7 +3,7 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { finishCascades } from "../../src/cascades/cascades.ts";
 import { endAttestations } from "../../src/cascades/expire.ts";
-import { cascades } from "../../src/db/tables/principals.ts";
+import { walks } from "../../src/db/tables/walks.ts";
 import { isWhole } from "../support/scale.ts";
 import { env, expectStatus, type Reply, type World } from "../support/world.ts";
 import {
@@ -37,7 +37,7 @@ import { createSlicedWorld, FIRST_PRINCIPALS, SLICE } from "./slices.ts";
 let world: World;
 beforeEach(async () => {
   world = await createSlicedWorld();
-  await world.deps.db.delete(cascades);
+  await world.deps.db.delete(walks);
 });
 
 const last = <T>(list: readonly T[]): T => {

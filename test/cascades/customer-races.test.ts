@@ -4,7 +4,8 @@ import { and, eq } from "drizzle-orm";
 import { beforeEach, describe, expect, it } from "vitest";
 import { finishCascades } from "../../src/cascades/cascades.ts";
 import { agents } from "../../src/db/tables/agents.ts";
-import { cascades, principals } from "../../src/db/tables/principals.ts";
+import { principals } from "../../src/db/tables/principals.ts";
+import { walks } from "../../src/db/tables/walks.ts";
 import { isWhole } from "../support/scale.ts";
 import { agentBody, createWorld, env, expectStatus, type Json, type World } from "../support/world.ts";
 import { entriesOf, outcome, suspensions } from "./account-support.ts";
@@ -26,7 +27,7 @@ const RACES = isWhole() ? 50 : 12;
 let world: World;
 beforeEach(async () => {
   world = await createWorld();
-  await world.deps.db.delete(cascades);
+  await world.deps.db.delete(walks);
 });
 
 describe("between the reading and the commit of a suspension", () => {

@@ -5,7 +5,8 @@ import type { JobMessage } from "../../src/context.ts";
 import { commit, type Statement } from "../../src/db/batch.ts";
 import { agents } from "../../src/db/tables/agents.ts";
 import { activityEntries, events } from "../../src/db/tables/journal.ts";
-import { cascades, customers, principals } from "../../src/db/tables/principals.ts";
+import { customers, principals } from "../../src/db/tables/principals.ts";
+import { walks } from "../../src/db/tables/walks.ts";
 import { runMessage } from "../../src/jobs/run.ts";
 import { failingBatches, withDatabase, withVars } from "../support/variants.ts";
 import { type Agent, env, expectStatus, type Json, type Reply, type World } from "../support/world.ts";
@@ -130,9 +131,9 @@ export async function statesTold(world: World, principalId: string): Promise<unk
 }
 
 /** All cascades that are left. */
-export const cascadesLeft = (world: World) => world.deps.db.select().from(cascades);
+export const cascadesLeft = (world: World) => world.deps.db.select().from(walks);
 export const unreported = async (world: World): Promise<string[]> =>
-  (await world.deps.db.select().from(cascades).where(isNotNull(cascades.report))).map(({ subjectId }) => subjectId);
+  (await world.deps.db.select().from(walks).where(isNotNull(walks.report))).map(({ subject }) => subject);
 
 // ---- Crashes, and the queue ------------------------------------------------------------------------------------------------
 

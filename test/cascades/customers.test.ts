@@ -2,7 +2,7 @@
 // other stops.
 import { beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { endAttestations } from "../../src/cascades/expire.ts";
-import { cascades } from "../../src/db/tables/principals.ts";
+import { walks } from "../../src/db/tables/walks.ts";
 import { openIntent, seller } from "../payments/support.ts";
 import { isWhole } from "../support/scale.ts";
 import { type Agent, createWorld, env, expectStatus, type Json, type Reply, type World } from "../support/world.ts";
@@ -33,7 +33,7 @@ beforeAll(async () => {
 });
 beforeEach(async () => {
   world = await createWorld();
-  await world.deps.db.delete(cascades);
+  await world.deps.db.delete(walks);
 });
 
 const back = (did: string): Promise<Reply> =>
@@ -75,7 +75,7 @@ describe("suspending a customer", () => {
     expect(
       (await entriesOf(world, "principal.suspended")).map(({ subjectId, changes }) => [subjectId, changes]),
     ).toEqual([one, two].sort().map((id) => [id, changes]));
-    expect(await world.deps.db.select().from(cascades)).toEqual([]);
+    expect(await world.deps.db.select().from(walks)).toEqual([]);
   });
 
   it("changes only the customer if it groups no principal", async () => {

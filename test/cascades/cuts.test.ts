@@ -5,7 +5,6 @@ import { beforeAll, expect, it } from "vitest";
 import { finishCascades } from "../../src/cascades/cascades.ts";
 import { finishRestatements } from "../../src/cascades/restate-agents.ts";
 import { agents, certificates } from "../../src/db/tables/agents.ts";
-import { cascades } from "../../src/db/tables/principals.ts";
 import { walks } from "../../src/db/tables/walks.ts";
 import { cutsLeaving, isBeside, killAtEveryStep, leftAt, momentsOfMany } from "../support/cuts.ts";
 import { createWorld, env, expectStatus, type Json, type Reply, type World } from "../support/world.ts";
@@ -119,7 +118,7 @@ it("a stop that dies at any step stops each agent, and reports it once", async (
       await world.run(finishCascades);
       expect(await statusesOf(stage)).toEqual(["SUSPENDED"]);
       expect(await reportsOf(stage.dids)).toEqual(onceMore(stage.before));
-      expect(await world.deps.db.select().from(cascades)).toEqual([]);
+      expect(await world.deps.db.select().from(walks)).toEqual([]);
     },
     momentsOfMany(),
   );

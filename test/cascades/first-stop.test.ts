@@ -8,7 +8,7 @@ import { finishRestatements } from "../../src/cascades/restate-agents.ts";
 import { platforms } from "../../src/db/tables/accounts.ts";
 import { agents } from "../../src/db/tables/agents.ts";
 import { activityEntries } from "../../src/db/tables/journal.ts";
-import { attestations, cascades, principals } from "../../src/db/tables/principals.ts";
+import { attestations, principals } from "../../src/db/tables/principals.ts";
 import { walks } from "../../src/db/tables/walks.ts";
 import { expectStatus, type Json, type World } from "../support/world.ts";
 import { attestationBy } from "../verifiers/support.ts";
@@ -46,7 +46,6 @@ const SUSPENDED = "principal.suspended: ATTESTATION_EXPIRED → SUSPENDED";
 let world: World;
 beforeEach(async () => {
   world = await createSlicedWorld();
-  await world.deps.db.delete(cascades);
   await world.deps.db.delete(walks);
 });
 

@@ -3,7 +3,7 @@ import { eq } from "drizzle-orm";
 import { beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { finishCascades } from "../../src/cascades/cascades.ts";
 import { agents } from "../../src/db/tables/agents.ts";
-import { cascades } from "../../src/db/tables/principals.ts";
+import { walks } from "../../src/db/tables/walks.ts";
 import { openIntent, seller } from "../payments/support.ts";
 import { isWhole } from "../support/scale.ts";
 import { agentBody, createWorld, expectStatus, type Json, type Reply, type World } from "../support/world.ts";
@@ -19,7 +19,7 @@ beforeAll(async () => {
 beforeEach(async () => {
   world = await createWorld();
   // Removes cascades that an earlier test left unfinished.
-  await world.deps.db.delete(cascades);
+  await world.deps.db.delete(walks);
 });
 
 const act = (principalId: string, verb: string, body?: unknown, of = world): Promise<Reply> =>

@@ -3,7 +3,7 @@ import { beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { finishCascades } from "../../src/cascades/cascades.ts";
 import { endAttestations } from "../../src/cascades/expire.ts";
 import { agents, certificates } from "../../src/db/tables/agents.ts";
-import { cascades } from "../../src/db/tables/principals.ts";
+import { walks } from "../../src/db/tables/walks.ts";
 import type { Recorded } from "../../src/jobs/job.ts";
 import { CERTIFICATE_STATUS } from "../../src/protocol/status-list.ts";
 import { facilitated } from "../facilitation/support.ts";
@@ -42,7 +42,7 @@ beforeAll(async () => {
 beforeEach(async () => {
   world = await createSlicedWorld();
   // Removes cascades that an earlier test left unfinished.
-  await world.deps.db.delete(cascades);
+  await world.deps.db.delete(walks);
 });
 
 const act = (principalId: string, verb: string, body?: unknown, of = world): Promise<Reply> =>

@@ -8,7 +8,6 @@ import { finishRestatements } from "../../src/cascades/restate-agents.ts";
 import { HOUR_MS } from "../../src/core/limits.ts";
 import { agents } from "../../src/db/tables/agents.ts";
 import { escrows } from "../../src/db/tables/money.ts";
-import { cascades } from "../../src/db/tables/principals.ts";
 import { walks } from "../../src/db/tables/walks.ts";
 import { setEscrow } from "../payments/support.ts";
 import { expectStatus, type Json, type Reply, type World } from "../support/world.ts";
@@ -20,7 +19,6 @@ let world: World;
 beforeEach(async () => {
   world = await createSlicedWorld();
   // Removes cascades and restatements that an earlier test left unfinished.
-  await world.deps.db.delete(cascades);
   await world.deps.db.delete(walks);
 });
 

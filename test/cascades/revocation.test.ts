@@ -3,7 +3,7 @@ import { beforeAll, beforeEach, describe, expect, inject, it } from "vitest";
 import { finishCascades } from "../../src/cascades/cascades.ts";
 import { endAttestations } from "../../src/cascades/expire.ts";
 import { HOUR_MS } from "../../src/core/limits.ts";
-import { cascades } from "../../src/db/tables/principals.ts";
+import { walks } from "../../src/db/tables/walks.ts";
 import { openIntent, seller } from "../payments/support.ts";
 import { createWorld, expectStatus, type Json, principalBody, type Reply, type World } from "../support/world.ts";
 import { attestationBy, drawKey, registerVerifier, type VerifierPair } from "../verifiers/support.ts";
@@ -33,7 +33,7 @@ beforeAll(async () => {
 beforeEach(async () => {
   world = await createSlicedWorld();
   // Removes cascades that an earlier test left unfinished.
-  await world.deps.db.delete(cascades);
+  await world.deps.db.delete(walks);
 });
 
 const register = async (attestation: Json, of = world): Promise<string> =>

@@ -14,7 +14,8 @@ import { commit, readBatch } from "../../src/db/batch.ts";
 import { agents, certificates } from "../../src/db/tables/agents.ts";
 import { directoryChanges } from "../../src/db/tables/directory.ts";
 import { activityEntries, events } from "../../src/db/tables/journal.ts";
-import { cascades, principals } from "../../src/db/tables/principals.ts";
+import { principals } from "../../src/db/tables/principals.ts";
+import { walks } from "../../src/db/tables/walks.ts";
 import { principalMachine } from "../../src/principals/states.ts";
 import { changePrincipal, findPrincipalById } from "../../src/principals/store.ts";
 import { CERTIFICATE_STATUS } from "../../src/protocol/status-list.ts";
@@ -41,7 +42,7 @@ beforeEach(async () => {
 });
 
 const stored = (did: string) => world.deps.db.select().from(agents).where(eq(agents.did, did));
-const cascadesLeft = () => world.deps.db.select().from(cascades).where(eq(cascades.subjectId, principalId));
+const cascadesLeft = () => world.deps.db.select().from(walks).where(eq(walks.subject, principalId));
 
 /** Makes `count` active agents: one that was activated, and copies of its row. */
 async function run(count: number): Promise<string[]> {
@@ -143,7 +144,7 @@ describe("a stop that crashes", () => {
     expect(await principalStatus()).toBe("ATTESTATION_EXPIRED");
     expect((await inStatus("SUSPENDED")).length).toBe(before);
     expect((await suspensions())["log"]).toEqual(await inStatus("SUSPENDED"));
-    expect(await cascadesLeft()).toMatchObject([{ trigger: "principal_stops", reason: "attestation" }]);
+    expect(await cascadesLeft()).toMatchObject([{ trigger: "principal_stops", payload: { reason: "attestation" } }]);
 
     expect(await world.run(finishCascades)).toBe(1);
     expect(await inStatus("SUSPENDED")).toEqual(dids);

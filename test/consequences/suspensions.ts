@@ -199,7 +199,7 @@ export const CASCADE_CASES: Cases = [
   {
     when: "a crash left active agents",
     states: ["agent ACTIVE → SUSPENDED"],
-    tables: ["agents", "cascades"],
+    tables: ["agents", "walks"],
     activity: ["agent.suspended"],
     events: { agent: ["agent.status_changed"] },
     directory: { agent: ["status_changed"] },
@@ -208,7 +208,7 @@ export const CASCADE_CASES: Cases = [
   {
     when: "a crash left principals of a suspended customer, and their agents",
     states: ["agent ACTIVE → SUSPENDED"],
-    tables: ["agents", "cascades"],
+    tables: ["agents", "walks"],
     activity: ["principal.suspended", "agent.suspended"],
     events: { principal: ["principal.status_changed"], agent: ["agent.status_changed"] },
     directory: { agent: ["status_changed"] },
@@ -216,14 +216,14 @@ export const CASCADE_CASES: Cases = [
   },
   {
     when: "a crash left principals of a reactivated customer",
-    tables: ["cascades"],
+    tables: ["walks"],
     activity: ["principal.reactivated"],
     events: { principal: ["principal.status_changed"] },
   },
   {
     when: "a crash left active agents of a suspended account",
     states: ["agent ACTIVE → SUSPENDED"],
-    tables: ["agents", "cascades"],
+    tables: ["agents", "walks"],
     activity: ["agent.suspended"],
     events: { agent: ["agent.status_changed"] },
     directory: { agent: ["status_changed"] },
@@ -232,7 +232,7 @@ export const CASCADE_CASES: Cases = [
   {
     when: "a crash left agents that were suspended with their account",
     states: ["agent SUSPENDED → ACTIVE"],
-    tables: ["agents", "cascades"],
+    tables: ["agents", "walks"],
     activity: ["agent.reactivated"],
     events: { agent: ["agent.status_changed"] },
     directory: { agent: ["status_changed"] },
@@ -240,13 +240,13 @@ export const CASCADE_CASES: Cases = [
   },
   {
     when: "a crash left agents that were suspended with their account, and their attestation has ended",
-    tables: ["agents", "cascades"],
+    tables: ["agents", "walks"],
     activity: NOT_MOVED,
   },
   {
     when: "a crash left agents and principals of a closed account",
     states: ["agent ACTIVE → REVOKED", "principal ACTIVE → CLOSED"],
-    tables: ["agents", "cascades", "principals"],
+    tables: ["agents", "principals", "walks"],
     activity: ["agent.revoked", "principal.closed"],
     events: { agent: ["agent.status_changed"], principal: ["principal.status_changed"] },
     directory: { agent: ["revoked"] },

@@ -148,10 +148,10 @@ describe("the cost of other accounts for a reader", () => {
 
   it("is nothing while agents are being reinstated", async () => {
     await env.DB.prepare(
-      `insert into cascades (subject_id, "trigger", reason, actor_type, actor_id, started_at, report) values ('prn_x', 'principal_returns', 'principal', 'system', 'x', 1, '[]')`,
+      `insert into walks (kind, subject, started_at, after_at, after_id, "trigger", report) values ('cascade', 'prn_x', 1, 0, '', 'principal_returns', '[]')`,
     ).run();
     expect(await cost(page)).toMatchObject({ found: 20, tagged: true, trips: 1 });
-    await env.DB.prepare("delete from cascades where subject_id = 'prn_x'").run();
+    await env.DB.prepare("delete from walks where subject = 'prn_x'").run();
   });
 
   it("is a few rows of the feed, however many records are not hashed yet", async () => {

@@ -7,7 +7,8 @@ import { SLICE } from "../../src/cascades/slice.ts";
 import type { JobMessage } from "../../src/context.ts";
 import { agents } from "../../src/db/tables/agents.ts";
 import { jobs } from "../../src/db/tables/journal.ts";
-import { cascades, principals } from "../../src/db/tables/principals.ts";
+import { principals } from "../../src/db/tables/principals.ts";
+import { walks } from "../../src/db/tables/walks.ts";
 import { runMessage } from "../../src/jobs/run.ts";
 import { startJobs } from "../../src/jobs/start.ts";
 import { createWorld, type World } from "../support/world.ts";
@@ -78,9 +79,10 @@ describe(`${PRINCIPALS} principals, each with more agents than one invocation su
           .set({ attestationExpiresAt: now - 1 })
           .where(sql`principal_id like 'prn_busy%'`);
       } else {
-        await db.delete(cascades);
-        await db.run(sql`insert into cascades (subject_id, "trigger", reason, actor_type, actor_id, started_at)
-        select principal_id, 'principal_closes', 'principal', 'system', 'test', ${now} from principals
+        await db.delete(walks);
+        await db.run(sql`insert into walks (kind, subject, started_at, after_at, after_id, "trigger", payload)
+        select 'cascade', principal_id, ${now}, 0, '', 'principal_closes',
+          '{"reason":"principal","actor":{"type":"system","id":"test"}}' from principals
         where principal_id like 'prn_busy%'`);
       }
       const messages = await start(job);

@@ -117,7 +117,7 @@ describe("an advance records (ACC-28)", () => {
     expect([(await agentOf(consumer)).status, (await agentOf(other)).status]).toEqual(["SUSPENDED", "ACTIVE"]);
     const shown = expectStatus(await fresh.call("GET", `/v1/agents/${consumer.did}/status`, { key: null }), 200);
     expect(shown.status).toBe("SUSPENDED");
-    expect(await rows("select * from cascades where subject_id = ?", principalId)).toEqual([]);
+    expect(await rows("select * from walks where kind = 'cascade' and subject = ?", principalId)).toEqual([]);
   });
 
   it("the notices before the end of an attestation", async () => {

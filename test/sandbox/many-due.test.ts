@@ -160,7 +160,7 @@ describe("an advance records to the end (ACC-28)", () => {
     expect(await rows(statuses, principalId)).toEqual([{ status: "SUSPENDED", n: count }]);
     expect(await told(world, "agent.status_changed", "did")).toEqual({ objects: count, times: 1 });
     expect(await told(world, "principal.status_changed", "principal_id")).toEqual({ objects: 1, times: 1 });
-    expect(await rows("select * from cascades where subject_id = ?", principalId)).toEqual([]);
+    expect(await rows("select * from walks where kind = 'cascade' and subject = ?", principalId)).toEqual([]);
   });
 });
 

@@ -1,20 +1,16 @@
-// Tables of principals, their attestations, the Verifiers that give them, the customers that group principals, and unfinished cascades and
-// restatements.
+// Tables of principals, their attestations, the Verifiers that give them, and the customers that group principals.
 import { sql } from "drizzle-orm";
 import { index, integer, primaryKey, sqliteTable, text, uniqueIndex } from "drizzle-orm/sqlite-core";
 import type {
   AccountStop,
   ActivityAction,
   Actor,
-  ActorType,
   AttestationModel,
   AttestationStop,
-  CascadeTrigger,
   CustomerStatus,
   EntityType,
   Environment,
   PrincipalStatus,
-  SuspensionReason,
   Tier,
   VerifierStatus,
 } from "../../core/vocabulary.ts";
@@ -119,28 +115,6 @@ export type PrincipalReport = {
   /** In the form of the entry. An event follows if the status has changed. */
   readonly changes: Readonly<Record<string, { readonly from: unknown; readonly to: unknown }>>;
 };
-
-/** A principal or an account some of whose agents still have to follow in their own rows. Any run may continue it (PRN-17). */
-export const cascades = sqliteTable(
-  "cascades",
-  {
-    /** The id of the principal or of the platform account. */
-    subjectId: text().primaryKey(),
-    trigger: text().$type<CascadeTrigger>().notNull(),
-    reason: text().$type<SuspensionReason>().notNull(),
-    actorType: text().$type<ActorType>().notNull(),
-    actorId: text().notNull(),
-    startedAt: integer().notNull(),
-    /** For a principal that moved with others: the moves that are still to be reported, in order; null once they are. */
-    report: text({ mode: "json" }).$type<readonly PrincipalReport[]>(),
-    /** The last agent that is done, in the order of agents: its creation and its DID. */
-    afterAt: integer().notNull().default(0),
-    afterDid: text().notNull().default(""),
-  },
-  // Begins with a condition that every row meets: whether any row exists is then an equality, which reads no row if none does.
-  (t) => [index("cascades_by_start").on(sql`started_at >= 0`, t.startedAt, t.subjectId)],
-);
-export type CascadeRow = typeof cascades.$inferSelect;
 
 /** Every attestation ever recorded; the current one is also on its principal's row. */
 export const attestations = sqliteTable(

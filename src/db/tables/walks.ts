@@ -1,10 +1,13 @@
 // Table of walks: work on many rows that continues slice by slice until nothing is left.
 import { sql } from "drizzle-orm";
 import { index, integer, primaryKey, sqliteTable, text } from "drizzle-orm/sqlite-core";
-import type { Actor, AnnouncementKind, Environment } from "../../core/vocabulary.ts";
+import type { Actor, AnnouncementKind, CascadeTrigger, Environment, SuspensionReason } from "../../core/vocabulary.ts";
+import type { PrincipalReport } from "./principals.ts";
 
 /** What a walk of each kind keeps for its slices. */
 export type WalkPayloads = {
+  /** The subject is a principal or an account some of whose agents have to follow in their own rows (PRN-17). */
+  readonly cascade: { readonly reason: SuspensionReason; readonly actor: Actor };
   /** The subject is an endpoint. The events after the position, up to `toSeq`, are queued once more. */
   readonly replay: { readonly platformId: string; readonly environment: Environment; readonly toSeq: number };
   /** The subject is an announcement. The accounts after the position get their notices. */
@@ -27,6 +30,10 @@ export const walks = sqliteTable(
     /** The position of the last row that is done. */
     afterAt: integer().notNull(),
     afterId: text().notNull(),
+    /** The trigger of a cascade. */
+    trigger: text().$type<CascadeTrigger>(),
+    /** For a principal that moved with others: the moves that are still to be reported, in order; null once they are. */
+    report: text({ mode: "json" }).$type<readonly PrincipalReport[]>(),
     /** True if a restatement also lists each running agent again, because readers may have seen it stopped without a record of it (DIR-15). */
     relisting: integer({ mode: "boolean" }),
     payload: text({ mode: "json" }).$type<WalkPayloads[WalkKind]>(),
@@ -39,7 +46,9 @@ export const walks = sqliteTable(
   ],
 );
 type WalkRow = typeof walks.$inferSelect;
-export type Walk<Kind extends WalkKind> = Omit<WalkRow, "kind" | "payload"> & {
+export type Walk<Kind extends WalkKind> = Omit<WalkRow, "kind" | "trigger" | "payload"> & {
   readonly kind: Kind;
+  readonly trigger: Kind extends "cascade" ? CascadeTrigger : null;
   readonly payload: WalkPayloads[Kind];
 };
+export type CascadeRow = Walk<"cascade">;

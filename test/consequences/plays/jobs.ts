@@ -1,11 +1,11 @@
 // Plays of the other jobs, of alerts, and of running jobs and messages.
-import { eq } from "drizzle-orm";
+import { eq, sql } from "drizzle-orm";
 import { notifyExpiring } from "../../../src/accounts/notify-expiring.ts";
 import { finishCascades } from "../../../src/cascades/cascades.ts";
 import { endAttestations } from "../../../src/cascades/expire.ts";
 import { authorityKeys, statusLists } from "../../../src/db/tables/agents.ts";
 import { alertMails } from "../../../src/db/tables/journal.ts";
-import { cascades, principals } from "../../../src/db/tables/principals.ts";
+import { principals } from "../../../src/db/tables/principals.ts";
 import { noteAuthorityKeys } from "../../../src/identity/note-authority-keys.ts";
 import { openStatusLists } from "../../../src/identity/open-status-list.ts";
 import type { EachJob } from "../../../src/jobs/job.ts";
@@ -14,6 +14,7 @@ import { pruneIdempotencyOutcomes } from "../../../src/jobs/prune-outcomes.ts";
 import { runMessage } from "../../../src/jobs/run.ts";
 import { signActivityHeads } from "../../../src/jobs/sign-activity-heads.ts";
 import { startJobs } from "../../../src/jobs/start.ts";
+import { beginWalk, beginWalks } from "../../../src/jobs/walk-store.ts";
 import { checkChain } from "../../../src/journal/activity-heads.ts";
 import { raiseAlert } from "../../../src/journal/alerts.ts";
 import { runMessages } from "../../../src/queue.ts";
@@ -103,14 +104,12 @@ async function unfinished(stage: Stage): Promise<Standing> {
   const { world } = stage;
   const standing = await ended(stage, 2);
   const { principalId } = standing;
-  const actor = { actorType: "system", actorId: "attestation_expiry" } as const;
+  const actor = { type: "system", id: "attestation_expiry" } as const;
   await store(world, (db) => [
     db.update(principals).set({ status: "ATTESTATION_EXPIRED" }).where(eq(principals.principalId, principalId)),
-    db.insert(cascades).values({
-      subjectId: principalId,
+    beginWalk(db, "cascade", principalId, {
       trigger: "principal_stops",
-      reason: "attestation",
-      ...actor,
+      payload: { reason: "attestation", actor },
       startedAt: world.now(),
     }),
   ]);
@@ -130,17 +129,18 @@ const unreported =
         : (["SUSPENDED", "ACTIVE", "principal.reactivated"] as const);
     const at = world.now();
     const actor = { type: "management_api", id: "service_sandbox_abcdef" } as const;
-    const cascade = { subjectId: principalId, trigger, reason: "principal", startedAt: at } as const;
     await store(world, (db) => [
       db
         .update(principals)
         .set({ status: to, customerStopped: to === "SUSPENDED" })
         .where(eq(principals.principalId, principalId)),
-      db.insert(cascades).values({
-        ...cascade,
-        actorType: actor.type,
-        actorId: actor.id,
-        report: [{ action, actor, at, changes: { status: { from, to } } }],
+      beginWalks(db, "cascade", {
+        subject: sql`${principalId}`,
+        from: sql`(select 1)`,
+        startedAt: at,
+        trigger,
+        payload: { reason: "principal", actor },
+        report: sql`${JSON.stringify([{ action, actor, at, changes: { status: { from, to } } }])}`,
       }),
     ]);
     return async () => {

@@ -5,8 +5,9 @@ import { STOPPED_BY } from "../../../src/cascades/subjects.ts";
 import type { CascadeTrigger } from "../../../src/core/vocabulary.ts";
 import { platforms } from "../../../src/db/tables/accounts.ts";
 import { agents, certificates } from "../../../src/db/tables/agents.ts";
-import { cascades, principals } from "../../../src/db/tables/principals.ts";
+import { principals } from "../../../src/db/tables/principals.ts";
 import { toListedNumber } from "../../../src/identity/certificate-store.ts";
+import { beginWalk } from "../../../src/jobs/walk-store.ts";
 import { type Account, bearer, logIn, PASSWORD, post, signUp } from "../../accounts/support.ts";
 import { agentBody, principalBody, type World } from "../../support/world.ts";
 import { anHour, HOUR, must, operator, type Play, type Plays, store } from "./stage.ts";
@@ -88,16 +89,14 @@ const left =
     await prepare(world, owned);
     const accountStopped = STOPPED_BY[trigger];
     const { platformId } = owned;
-    const actor = { actorType: "operator", actorId: "op_1" } as const;
+    const actor = { type: "operator", id: "op_1" } as const;
     await store(world, (db) => [
       db
         .update(platforms)
         .set({ status: accountStopped ?? "PROFILE_PENDING" })
         .where(eq(platforms.platformId, platformId)),
       db.update(principals).set({ accountStopped }).where(eq(principals.platformId, platformId)),
-      db
-        .insert(cascades)
-        .values({ subjectId: platformId, trigger, reason: "operator", ...actor, startedAt: world.now() }),
+      beginWalk(db, "cascade", platformId, { trigger, payload: { reason: "operator", actor }, startedAt: world.now() }),
     ]);
     return async () => {
       await world.run(finishCascades);
