@@ -29,7 +29,7 @@ export async function announceToAll(call: OperatorCall, { kind, subject, text }:
   return view;
 }
 
-const SLICE = 500;
+const ACCOUNTS_PER_SLICE = 500;
 /** Accounts whose address is not verified, or that were closed. */
 const UNNOTIFIED_STATUSES: ReadonlySet<PlatformStatus> = new Set(["EMAIL_PENDING", "CLOSED"]);
 
@@ -40,12 +40,12 @@ const announcing: WalkDefinition<"announcement", { readonly contacts: readonly C
   readSlice: ({ db }, announcementId) =>
     readBatch(db, {
       walk: findWalk(db, "announcement", announcementId),
-      contacts: listContacts(db, selectLastNotified(announcementId), SLICE),
+      contacts: listContacts(db, selectLastNotified(announcementId), ACCOUNTS_PER_SLICE),
     }),
   buildSlice: ({ db, clock }, { subject, payload: { kind } }, { contacts }) => {
     const now = clock.now();
     const notified = contacts.filter(({ status }) => !UNNOTIFIED_STATUSES.has(status));
-    const last = contacts.length < SLICE ? undefined : contacts.at(-1);
+    const last = contacts.length < ACCOUNTS_PER_SLICE ? undefined : contacts.at(-1);
     return {
       statements: insertAnnounced(
         db,

@@ -15,14 +15,9 @@ import { attestPrincipal, insertAttestation } from "../principals/store.ts";
 import { toEventPrincipal, toPrincipalView } from "../principals/views.ts";
 import { endAttestation, expireWithAgents, isEndUnrecorded } from "./expire.ts";
 import { refuseWhileStopping, settleReports, toStillStoppingError } from "./reports.ts";
-import {
-  buildRestateReads,
-  computeRestatementEnd,
-  type Restating,
-  restateAgents,
-  restateAndReactivate,
-} from "./restate-agents.ts";
+import { buildRestateReads, type Restating, restateAgents, restateAndReactivate } from "./restate-agents.ts";
 import { relistPrincipal } from "./restatement-store.ts";
+import { computeSliceEnd } from "./slice.ts";
 
 /** The reads of an attestation, besides the principal. `principalId` may be an expression of the same trip. */
 export const buildAttestReads = (deps: Deps, principalId: Parameters<typeof buildRestateReads>[1]) => ({
@@ -136,7 +131,7 @@ async function recordAttestationEnd(
     return { ...found, statements: settleReports(db, [{ principal: before, cascade: found.cascade }], now) };
   }
   // If one batch cannot take all agents, the end is recorded now, and its cascade has to finish first.
-  if (computeRestatementEnd(deps, found) !== null) {
+  if (computeSliceEnd(deps, found.agents) !== null) {
     await endAttestation(deps, before.principalId, now);
     throw toStillStoppingError(before.status);
   }

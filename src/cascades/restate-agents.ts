@@ -5,7 +5,6 @@
 import { findStatedAgents, findSuspendedOf } from "../agents/slice-store.ts";
 import { advanceVersions, markDocumentsStale, refuseOtherAgentCount, writeAttestationEnds } from "../agents/store.ts";
 import type { Deps } from "../context.ts";
-import type { Due } from "../core/due.ts";
 import { type Actor, isActiveOrFunding } from "../core/vocabulary.ts";
 import { type Condition, type Database, type ReadResults, readBatch, type Statement } from "../db/batch.ts";
 import type { PrincipalRow } from "../db/tables/principals.ts";
@@ -19,10 +18,7 @@ import { findPrincipalById, refuseChangedPrincipal } from "../principals/store.t
 import { agentsToReactivate, type Reactivating, reactivateAgents } from "./reactivate-agents.ts";
 import { beginReactivations, beginRestatement, dropRestatement } from "./restatement-store.ts";
 import type { Reactivation } from "./schema.ts";
-
-/** How many agents one batch restates: it may sign a version for each. */
-export const AGENT_SLICE = 200;
-const chooseRestatementSize = ({ slices }: Deps): number => slices?.agents ?? AGENT_SLICE;
+import { chooseSliceSize, computeSliceEnd } from "./slice.ts";
 
 /**
  * The limits of one invocation, whose queries are limited (JOB-12): slices of one principal, and principals of one message. The queue continues the
@@ -33,7 +29,7 @@ const RESTATED_AT_ONCE = 5;
 
 /** The reads of a restatement, besides the principal. `principalId` may be an expression of the same trip. */
 export const buildRestateReads = (deps: Deps, principalId: Parameters<typeof findStatedAgents>[1]) =>
-  findStatedAgents(deps.db, principalId, chooseRestatementSize(deps));
+  findStatedAgents(deps.db, principalId, chooseSliceSize(deps));
 
 type Found = ReadResults<ReturnType<typeof buildRestateReads>>;
 
@@ -71,7 +67,7 @@ async function restate(
 ): Promise<Restating> {
   const { db } = deps;
   const { principalId } = principal;
-  const reached = computeRestatementEnd(deps, found);
+  const reached = computeSliceEnd(deps, found.agents);
   const { length } = found.agents;
   const slice = await restateSlice(deps, principal, found, returning, now);
   return {
@@ -93,7 +89,7 @@ type Group = { readonly first: readonly PrincipalRow[]; readonly others: boolean
 
 /** The reads of `reactivateGroup`. */
 export const groupReactivationReads = (deps: Deps, principalIds: Condition) =>
-  findSuspendedOf(deps.db, principalIds, chooseRestatementSize(deps));
+  findSuspendedOf(deps.db, principalIds, chooseSliceSize(deps));
 
 /** Reactivates the agents of a group that the same batch changes: the first slice in the batch, the others by a restatement of each principal. */
 export async function reactivateGroup(
@@ -105,7 +101,7 @@ export async function reactivateGroup(
 ): Promise<Restating> {
   const { db } = deps;
   const { sources, tally } = agentsToReactivate(first, { agents }, now);
-  const isWhole = agents.length < chooseRestatementSize(deps);
+  const isWhole = agents.length < chooseSliceSize(deps);
   const done = isWhole ? first.map(({ principalId }) => principalId) : [];
   return {
     reactivation: { ...tally, more: others || !isWhole },
@@ -129,22 +125,11 @@ async function restateRest(deps: Deps, principalId: string): Promise<void> {
   }
 }
 
-/** The position of the last agent of a slice; null if no agent is left after it. */
-export function computeRestatementEnd(deps: Deps, { agents }: Pick<Found, "agents">): Due | null {
-  const last = agents.length < chooseRestatementSize(deps) ? undefined : agents.at(-1);
-  return last ? { at: last.agent.createdAt, id: last.agent.did } : null;
-}
-
 const readRestatement = (deps: Deps, principalId: string) =>
   readBatch(deps.db, {
     walk: findWalk(deps.db, "restatement", principalId),
     principal: findPrincipalById(deps.db, principalId),
-    ...findStatedAgents(
-      deps.db,
-      principalId,
-      chooseRestatementSize(deps),
-      selectAgentPosition("restatement", principalId),
-    ),
+    ...findStatedAgents(deps.db, principalId, chooseSliceSize(deps), selectAgentPosition("restatement", principalId)),
   });
 
 const restatement: WalkDefinition<"restatement", Awaited<ReturnType<typeof readRestatement>>> = {
@@ -162,7 +147,7 @@ const restatement: WalkDefinition<"restatement", Awaited<ReturnType<typeof readR
         ...statements,
         ...(relisting ? relistSlice(db, { agents }) : []),
       ],
-      next: computeRestatementEnd(deps, { agents }),
+      next: computeSliceEnd(deps, agents),
     };
   },
 };

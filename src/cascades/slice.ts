@@ -7,6 +7,7 @@ import { moveAgents, replaceSuspensionReason, type Stretch } from "../agents/sto
 import { toAgentView } from "../agents/views.ts";
 import { mayReactivateWithAccount } from "../agents/while-store.ts";
 import type { Deps } from "../context.ts";
+import type { Due } from "../core/due.ts";
 import { listStatesMovedBy, type Move, move } from "../core/machine.ts";
 import type { Actor, AgentStatus, Environment } from "../core/vocabulary.ts";
 import type { Database, Statement } from "../db/batch.ts";
@@ -15,6 +16,7 @@ import type { EscrowRow } from "../db/tables/money.ts";
 import type { CascadeRow } from "../db/tables/walks.ts";
 import { listCertificates } from "../identity/certificate-store.ts";
 import type { AgentWithPrincipal } from "../identity/store.ts";
+import { SLICE } from "../jobs/walk.ts";
 import { recordActivities } from "../journal/activity.ts";
 import { recordEvents } from "../journal/events.ts";
 import { recordDirectoryChanges } from "../journal/feed.ts";
@@ -26,9 +28,13 @@ import { movePrincipals } from "../principals/store.ts";
 import { ACCOUNT_REASONS, toPrincipalView } from "../principals/views.ts";
 import { settleReports } from "./reports.ts";
 
-/** How many agents one batch moves: each event holds the whole agent, and a value of D1 is at most 2 MB. */
-export const SLICE = 200;
 export const chooseSliceSize = ({ slices }: Deps): number => slices?.agents ?? SLICE;
+
+/** The position of the last agent of a slice; null if no agent is left after it. */
+export function computeSliceEnd(deps: Deps, agents: readonly { readonly agent: AgentRow }[]): Due | null {
+  const last = agents.length < chooseSliceSize(deps) ? undefined : agents.at(-1);
+  return last ? { at: last.agent.createdAt, id: last.agent.did } : null;
+}
 
 /** `trigger`: of the agents' state machine. `reason`: kept by the agents that it suspends. */
 export type Cause = Pick<CascadeRow, "trigger"> & CascadeRow["payload"];

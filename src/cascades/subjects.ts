@@ -25,7 +25,7 @@ import { findWalk, selectAgentPosition } from "../jobs/walk-store.ts";
 import { findPrincipalsIn, hasPrincipalIn } from "../principals/group-store.ts";
 import { principalMachine } from "../principals/states.ts";
 import { findPrincipalById } from "../principals/store.ts";
-import { chooseSliceSize, type Slice } from "./slice.ts";
+import { chooseSliceSize, computeSliceEnd, type Slice } from "./slice.ts";
 
 /** A subject's stored cascade, and its next slice for an expected trigger; the slice is null if the subject is gone. */
 export type Continuable = {
@@ -75,12 +75,6 @@ export function toPrincipalsSlice(
   const [only] = owners;
   const stretch = after && only ? { principalId: only.principalId, after, upTo: computeSliceEnd(deps, found) } : null;
   return { agents, stretch, principals: [], ahead: 0 };
-}
-
-/** The position of the last agent of a slice; null if no agent is left after it. */
-function computeSliceEnd(deps: Deps, agents: FoundOfPrincipals["agents"]): Due | null {
-  const last = agents.length < chooseSliceSize(deps) ? undefined : agents.at(-1);
-  return last ? { at: last.agent.createdAt, id: last.agent.did } : null;
 }
 
 export const PRINCIPAL: Subject = {

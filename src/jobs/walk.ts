@@ -10,6 +10,9 @@ import type { Walk, WalkKind } from "../db/tables/walks.ts";
 import type { EachJob, Recorded } from "./job.ts";
 import { advanceWalk, findWalks } from "./walk-store.ts";
 
+/** The agents of one slice: each event holds the whole agent, and a value of D1 is at most 2 MB. */
+export const SLICE = 200;
+
 export type WalkSlice = {
   readonly statements: readonly Statement[];
   /** The position after the slice; null after the last slice. */

@@ -85,7 +85,7 @@ export async function replayEvents(call: ManagementCall<EndpointRow>, { since }:
   return view;
 }
 
-const SLICE = 100;
+const EVENTS_PER_SLICE = 100;
 
 const replay: WalkDefinition<"replay", { readonly endpoint: EndpointRow | null }> = {
   kind: "replay",
@@ -99,13 +99,13 @@ const replay: WalkDefinition<"replay", { readonly endpoint: EndpointRow | null }
     const { db, env, clock } = deps;
     const { platformId, environment } = endpoint;
     const { events, volumes } = await readBatch(db, {
-      events: findReplayed(db, endpoint, walk, SLICE),
+      events: findReplayed(db, endpoint, walk, EVENTS_PER_SLICE),
       volumes: findVolumes(db, [platformId]),
     });
     const now = clock.now();
     // If the account has used up its volume, its replay continues the next day.
     if (volumes.some(({ marks }) => findVolumeMark(marks, environment, now) !== null)) return null;
-    const last = events.length < SLICE ? undefined : events.at(-1);
+    const last = events.length < EVENTS_PER_SLICE ? undefined : events.at(-1);
     const selected = events.filter(({ type }) => type !== "webhook.test" && selectsType(endpoint, type));
     const deliveries = orderDeliveryIds(selected.map((event) => toNewDelivery(endpoint, event, now)));
     const next = last ? { at: last.seq, id: "" } : null;

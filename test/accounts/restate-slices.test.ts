@@ -1,6 +1,7 @@
 // A restatement of more agents than one slice (ACC-19): each agent gets one new version, whatever dies or happens in between.
 import { beforeEach, describe, expect, it, vi } from "vitest";
-import { AGENT_SLICE, finishRestatements } from "../../src/cascades/restate-agents.ts";
+import { finishRestatements } from "../../src/cascades/restate-agents.ts";
+import { SLICE } from "../../src/jobs/walk.ts";
 import { deliver } from "../support/queue.ts";
 import { withVars } from "../support/variants.ts";
 import { expectStatus, type World } from "../support/world.ts";
@@ -37,7 +38,7 @@ function heldQueue(): { held: World; sent: unknown[] } {
 }
 
 describe("a change with more agents than one slice", () => {
-  const count = 2 * AGENT_SLICE + 50;
+  const count = 2 * SLICE + 50;
   const old = () => `Platform ${world.platformId}`;
 
   it("reaches each of them once", async () => {
@@ -52,9 +53,9 @@ describe("a change with more agents than one slice", () => {
   });
 
   it.each([
-    ["before the second slice is read", 3, AGENT_SLICE],
-    ["before the second slice is written", 4, AGENT_SLICE],
-    ["before the third slice is written", 6, 2 * AGENT_SLICE],
+    ["before the second slice is read", 3, SLICE],
+    ["before the second slice is written", 4, SLICE],
+    ["before the third slice is written", 6, 2 * SLICE],
   ])("that dies %s is continued by the job, and reaches each agent once", async (_when, trip, reached) => {
     await many(world, count);
     world.meter.beforeBatch(trip, () => Promise.reject(new Error("the isolate died")));
@@ -85,11 +86,11 @@ describe("a change with more agents than one slice", () => {
   });
 
   it("leaves the agents beyond one invocation's limit to the queue, which finishes them", async () => {
-    const agentsInAll = 7 * AGENT_SLICE;
+    const agentsInAll = 7 * SLICE;
     await many(world, agentsInAll);
     const { held, sent } = heldQueue();
     expectStatus(await patch(held, world.key, { legal_name: RENAMED }), 200);
-    expect(await statedNames(world, 3)).toEqual({ [RENAMED]: 6 * AGENT_SLICE });
+    expect(await statedNames(world, 3)).toEqual({ [RENAMED]: 6 * SLICE });
     const ids = [world.tenantPrincipalId];
     expect(sent).toEqual([{ kind: "record", job: finishRestatements.name, ids, apart: true }]);
     await deliver(world, QUEUE, sent);
@@ -111,8 +112,8 @@ describe("a change with more agents than one slice", () => {
     await dyingRename(world, "First GmbH");
     await rename(world, "Second GmbH");
     await world.run(finishRestatements);
-    expect(await statedNames(world, 3)).toEqual({ "First GmbH": AGENT_SLICE, "Second GmbH": count - AGENT_SLICE });
-    expect(await statedNames(world, 4)).toEqual({ "Second GmbH": AGENT_SLICE });
+    expect(await statedNames(world, 3)).toEqual({ "First GmbH": SLICE, "Second GmbH": count - SLICE });
+    expect(await statedNames(world, 4)).toEqual({ "Second GmbH": SLICE });
     expect(await restatementsLeft(world)).toEqual([]);
   });
 
@@ -122,8 +123,8 @@ describe("a change with more agents than one slice", () => {
     world.meter.beforeBatch(3, () => dyingRename(world, "Second GmbH"));
     await world.run(finishRestatements);
     await world.run(finishRestatements);
-    expect(await statedNames(world, 3)).toEqual({ "First GmbH": AGENT_SLICE, "Second GmbH": count - AGENT_SLICE });
-    expect(await statedNames(world, 4)).toEqual({ "Second GmbH": AGENT_SLICE });
+    expect(await statedNames(world, 3)).toEqual({ "First GmbH": SLICE, "Second GmbH": count - SLICE });
+    expect(await statedNames(world, 4)).toEqual({ "Second GmbH": SLICE });
   });
 
   it("that is reverted leaves the agents that it has not reached unchanged", async () => {
@@ -131,9 +132,7 @@ describe("a change with more agents than one slice", () => {
     await dyingRename(world);
     await rename(world, old());
     await world.run(finishRestatements);
-    expect(await statedNames(world, 4)).toEqual({ [old()]: AGENT_SLICE });
-    expect(await numbersOf(world)).toEqual(
-      Array.from({ length: count }, (_, i) => (i < AGENT_SLICE ? [4, 4] : [2, 2])),
-    );
+    expect(await statedNames(world, 4)).toEqual({ [old()]: SLICE });
+    expect(await numbersOf(world)).toEqual(Array.from({ length: count }, (_, i) => (i < SLICE ? [4, 4] : [2, 2])));
   });
 });

@@ -1,10 +1,10 @@
 // Shared by the tests of restatements: the tenant principal of a world, its agents, and the content of their documents.
 import { and, asc, eq } from "drizzle-orm";
-import { AGENT_SLICE } from "../../src/cascades/restate-agents.ts";
 import { commit } from "../../src/db/batch.ts";
 import { agents, aidVersions } from "../../src/db/tables/agents.ts";
 import { directoryChanges } from "../../src/db/tables/directory.ts";
 import { walks } from "../../src/db/tables/walks.ts";
+import { SLICE } from "../../src/jobs/walk.ts";
 import { createWorld, env, expectStatus, type Json, type World } from "../support/world.ts";
 import { patch } from "./support.ts";
 
@@ -79,9 +79,9 @@ export async function many(world: World, count: number): Promise<void> {
   const [signed] = await db.select().from(aidVersions).where(eq(aidVersions.did, did));
   if (!row || !signed) throw new Error("no agent");
   const copies = Array.from({ length: count - 1 }, () => `did:aeap:${crypto.randomUUID()}`);
-  for (let at = 0; at < copies.length; at += AGENT_SLICE) {
+  for (let at = 0; at < copies.length; at += SLICE) {
     const part = copies
-      .slice(at, at + AGENT_SLICE)
+      .slice(at, at + SLICE)
       .flatMap((copy, i) => [
         db.insert(agents).values({ ...row, did: copy, createdAt: row.createdAt + 1 + at + i }),
         db.insert(aidVersions).values({ ...signed, did: copy }),

@@ -2,9 +2,10 @@
 // at the same moment. Slices are tested in restate-slices.test.ts.
 import { eq } from "drizzle-orm";
 import { beforeEach, describe, expect, it, vi } from "vitest";
-import { AGENT_SLICE, finishRestatements } from "../../src/cascades/restate-agents.ts";
+import { finishRestatements } from "../../src/cascades/restate-agents.ts";
 import { agents, certificates } from "../../src/db/tables/agents.ts";
 import { activityEntries, events } from "../../src/db/tables/journal.ts";
+import { SLICE } from "../../src/jobs/walk.ts";
 import { isWhole } from "../support/scale.ts";
 import { agentBody, expectStatus, type Json, type World } from "../support/world.ts";
 import {
@@ -187,7 +188,7 @@ describe("a change leaves consistent documents at the same moment as", () => {
 
   it("an activation of an agent that is not reached yet", async () => {
     const { did } = await world.draft("CONSUMER", ofTenant(world));
-    await many(world, AGENT_SLICE);
+    await many(world, SLICE);
     // The last of all, after the first slice.
     await world.deps.db
       .update(agents)

@@ -1,9 +1,10 @@
 // The operator renews the attestation of an account's own company (ACC-24).
 import { beforeAll, describe, expect, it } from "vitest";
 import { endAttestations } from "../../src/cascades/expire.ts";
-import { AGENT_SLICE, finishRestatements } from "../../src/cascades/restate-agents.ts";
+import { finishRestatements } from "../../src/cascades/restate-agents.ts";
 import { addMonths, toIso } from "../../src/core/clock.ts";
 import { DAY_MS } from "../../src/core/limits.ts";
+import { SLICE } from "../../src/jobs/walk.ts";
 import { beginWalk } from "../../src/jobs/walk-store.ts";
 import { copyDid } from "../support/copies.ts";
 import { dumpDatabase } from "../support/variants.ts";
@@ -85,7 +86,7 @@ describe("a renewal", () => {
     const [row] = (await env.DB.prepare("select * from agents where did = ?").bind(did).all<Json>()).results;
     const columns = Object.keys(row);
     // Copies of the agent that are older and younger than it.
-    const copies = Array.from({ length: AGENT_SLICE + 5 }, (_, i) => ({
+    const copies = Array.from({ length: SLICE + 5 }, (_, i) => ({
       ...row,
       did: copyDid(did, i),
       created_at: row.created_at - 100 + i,
@@ -107,7 +108,7 @@ describe("a renewal", () => {
     )
       .bind(person.principalId)
       .all<Json>();
-    expect(results).toEqual([{ version: row.version, revision: row.revision + 1, many: AGENT_SLICE + 6 }]);
+    expect(results).toEqual([{ version: row.version, revision: row.revision + 1, many: SLICE + 6 }]);
     expect(await revisionOf(did)).toBe(row.revision + 1);
   });
 });

@@ -2,8 +2,8 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import { finishCascades } from "../../src/cascades/cascades.ts";
 import { endAttestations } from "../../src/cascades/expire.ts";
-import { SLICE } from "../../src/cascades/slice.ts";
 import { HOUR_MS } from "../../src/core/limits.ts";
+import { SLICE } from "../../src/jobs/walk.ts";
 import { crowd, dieBefore, reinstate, suspend } from "../cascades/account-support.ts";
 import { isWhole } from "../support/scale.ts";
 import { dumpDatabase } from "../support/variants.ts";

@@ -2,9 +2,9 @@
 
 import { finishCascades } from "../../src/cascades/cascades.ts";
 import { FIRST_PRINCIPALS as WHOLE_PRINCIPALS } from "../../src/cascades/group.ts";
-import { SLICE as WHOLE_SLICE } from "../../src/cascades/slice.ts";
 import type { JobMessage } from "../../src/context.ts";
 import { runMessage } from "../../src/jobs/run.ts";
+import { SLICE as WHOLE_SLICE } from "../../src/jobs/walk.ts";
 import { isWhole } from "../support/scale.ts";
 import { createWorld, type World } from "../support/world.ts";
 

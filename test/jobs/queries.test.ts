@@ -3,7 +3,6 @@ import { eq, sql } from "drizzle-orm";
 import { beforeAll, describe, expect, it } from "vitest";
 import { finishCascades } from "../../src/cascades/cascades.ts";
 import { endAttestations } from "../../src/cascades/expire.ts";
-import { SLICE } from "../../src/cascades/slice.ts";
 import type { JobMessage } from "../../src/context.ts";
 import { agents } from "../../src/db/tables/agents.ts";
 import { jobs } from "../../src/db/tables/journal.ts";
@@ -11,6 +10,7 @@ import { principals } from "../../src/db/tables/principals.ts";
 import { walks } from "../../src/db/tables/walks.ts";
 import { runMessage } from "../../src/jobs/run.ts";
 import { startJobs } from "../../src/jobs/start.ts";
+import { SLICE } from "../../src/jobs/walk.ts";
 import { createWorld, type World } from "../support/world.ts";
 
 const MOST = 1_000;
