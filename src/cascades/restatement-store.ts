@@ -1,10 +1,18 @@
 // Store of unfinished restatements.
-import { and, isNull, type SQL, sql } from "drizzle-orm";
+import { eq, type SQL, sql } from "drizzle-orm";
 import type { Due } from "../core/due.ts";
 import type { Actor } from "../core/vocabulary.ts";
 import type { Database, Statement } from "../db/batch.ts";
 import { walks } from "../db/tables/walks.ts";
-import { beginWalk, beginWalks, isWalk, RESTARTED, RESTARTED_AT, WALK_KEY } from "../jobs/walk-store.ts";
+import {
+  beginWalk,
+  beginWalks,
+  changeWalks,
+  deleteWalks,
+  RESTARTED,
+  RESTARTED_AT,
+  WALK_KEY,
+} from "../jobs/walk-store.ts";
 import { selectAllPrincipalIds } from "../principals/group-store.ts";
 
 type BegunRestatement = { readonly startedAt: number; readonly after: Due; readonly returning: Actor | null };
@@ -61,18 +69,17 @@ export const beginReactivations = (db: Database, principalIds: SQL, actor: Actor
 
 /** Makes an unfinished restatement of the principal reactivate no further agents. */
 export const forgetReactivation = (db: Database, principalId: string): Statement =>
-  db.update(walks).set({ payload: null }).where(isWalk("restatement", principalId));
+  changeWalks(db, "restatement", { payload: null }, eq(walks.subject, principalId));
 
 /** Does so for a customer's principals. It starts from the restatements, of which there are few, however many principals the customer groups. */
 export const forgetReactivations = (db: Database, customerId: string): Statement =>
-  db
-    .update(walks)
-    .set({ payload: null })
-    .where(
-      sql`kind = 'restatement' and exists (select 1 from principals p
-        where p.principal_id = walks.subject and p.customer_id = ${customerId})`,
-    );
+  changeWalks(
+    db,
+    "restatement",
+    { payload: null },
+    sql`exists (select 1 from principals p where p.principal_id = walks.subject and p.customer_id = ${customerId})`,
+  );
 
 /** For a change that has restated all agents itself. */
 export const dropRestatement = (db: Database, principalId: string): Statement =>
-  db.delete(walks).where(and(isWalk("restatement", principalId), isNull(walks.relisting)));
+  deleteWalks(db, "restatement", sql`subject = ${principalId} and relisting is null`);

@@ -5,12 +5,22 @@ import type { ActivityAction } from "../core/vocabulary.ts";
 import { type Condition, type Database, guard, type Statement } from "../db/batch.ts";
 import { principals } from "../db/tables/principals.ts";
 import { type CascadeRow, walks } from "../db/tables/walks.ts";
-import { beginWalk, beginWalks, RESTARTED, RESTARTED_AT, WALK_KEY } from "../jobs/walk-store.ts";
+import {
+  beginWalk,
+  beginWalks,
+  changeWalks,
+  deleteWalks,
+  RESTARTED,
+  RESTARTED_AT,
+  WALK_KEY,
+} from "../jobs/walk-store.ts";
 import { type GroupMove, hasUnrecordedEnd, isMovable, selectStatusAfter } from "../principals/group-store.ts";
-import type { Cause } from "./slice.ts";
 
 /** A cascade at its beginning. */
-export type BegunCascade = Cause & { readonly startedAt: number };
+export type BegunCascade = Pick<CascadeRow, "trigger" | "startedAt"> & CascadeRow["payload"];
+
+/** An id, or an expression of the trip that finds it. */
+export type SubjectId = string | SQL<string>;
 
 /** Stores the cascade of a principal, which continues after an agent. It replaces an earlier one. */
 export const beginCascade = (
@@ -52,7 +62,7 @@ export const beginCascades = (
 ): Statement[] => {
   const { id, from, within } = toIdRows(subjectIds);
   return [
-    db.delete(walks).where(sql`kind = 'cascade' and ${within}`),
+    deleteWalks(db, "cascade", within),
     beginWalks(db, "cascade", {
       subject: id,
       from: sql`${from} where ${joinAlternatives(leftOf(id))}`,
@@ -85,10 +95,7 @@ export const guardReports = (db: Database, rows: readonly Pending[]): Statement 
 /** Clears the reports of cascades. A job ends a cascade that has nothing else left. */
 export const clearReports = (db: Database, rows: readonly Pick<CascadeRow, "subject">[]): Statement => {
   const subjects = JSON.stringify(rows.map(({ subject }) => subject));
-  return db
-    .update(walks)
-    .set({ report: null })
-    .where(sql`kind = 'cascade' and subject in (select value from json_each(${subjects}))`);
+  return changeWalks(db, "cascade", { report: null }, sql`subject in (select value from json_each(${subjects}))`);
 };
 
 /** An end of an attestation that no job has recorded: its report, and the cause of the agents that it suspends. */

@@ -1,7 +1,6 @@
 // The two subjects of a cascade (PRN-17, ACC-26): a principal with its agents, and an account with the agents and principals of both environments. A
 // subject reads one slice, and tells whether anything is left. The first slice of many principals reads the agents of all of them.
 
-import type { SQL } from "drizzle-orm";
 import {
   findAccountAgentsIn,
   findAgentsIn,
@@ -26,6 +25,7 @@ import { findPrincipalsIn, hasPrincipalIn } from "../principals/group-store.ts";
 import { principalMachine } from "../principals/states.ts";
 import { findPrincipalById } from "../principals/store.ts";
 import { chooseSliceSize, computeSliceEnd, type Slice } from "./slice.ts";
+import type { SubjectId } from "./store.ts";
 
 /** A subject's stored cascade, and its next slice for an expected trigger; the slice is null if the subject is gone. */
 export type Continuable = {
@@ -34,9 +34,6 @@ export type Continuable = {
   /** The subject, if it is a principal. */
   readonly principal: PrincipalRow | null;
 };
-
-/** An id, or an expression of the trip that finds it. */
-type SubjectId = string | SQL<string>;
 
 type Subject = {
   readonly read: (deps: Deps, subjectId: string, trigger: CascadeTrigger) => Promise<Continuable>;
@@ -51,7 +48,7 @@ export const chooseSubject = (subjectId: string): Subject => (subjectId.startsWi
 const listStatesMovedByTrigger = (trigger: CascadeTrigger): AgentStatus[] => listStatesMovedBy(agentMachine, trigger);
 
 /** The reads of a slice, besides the principal. `after`: the position at which its cascade continues. */
-export const findAgentsToStop = (deps: Deps, principalId: string, trigger: CascadeTrigger, after?: SQL) =>
+export const findAgentsToStop = (deps: Deps, principalId: string, trigger: CascadeTrigger, after?: Condition) =>
   findAgentsIn(deps.db, principalId, listStatesMovedByTrigger(trigger), chooseSliceSize(deps), after);
 
 /** Reads a slice of several principals, which a query of the same trip names. */

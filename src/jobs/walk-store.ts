@@ -4,7 +4,7 @@ import { BEFORE_FIRST_DUE, type Due } from "../core/due.ts";
 import { type Database, guard, mustChange, type Read, readAll, readOne, type Statement } from "../db/batch.ts";
 import { type Walk, type WalkKind, type WalkPayloads, walks } from "../db/tables/walks.ts";
 
-export const isWalk = (kind: WalkKind, subject: string | SQL): SQL | undefined =>
+const isWalk = (kind: WalkKind, subject: string | SQL): SQL | undefined =>
   and(eq(walks.kind, kind), eq(walks.subject, subject));
 
 export const findWalk = <Kind extends WalkKind>(
@@ -97,6 +97,18 @@ export function advanceWalk(db: Database, walk: Walk<WalkKind>, next: Due | null
   return mustChange(db, db.update(walks).set({ afterAt: at, afterId: id }).where(isAsRead(walk)));
 }
 
-/** Ends a walk, whatever it has left. */
-export const dropWalk = (db: Database, kind: WalkKind, subject: string): Statement =>
-  db.delete(walks).where(isWalk(kind, subject));
+/** Changes walks without moving them. */
+export const changeWalks = (
+  db: Database,
+  kind: WalkKind,
+  set: { readonly report?: null; readonly payload?: null },
+  where: SQL,
+): Statement =>
+  db
+    .update(walks)
+    .set(set)
+    .where(and(eq(walks.kind, kind), where));
+
+/** Ends walks, whatever they have left. */
+export const deleteWalks = (db: Database, kind: WalkKind, where: SQL): Statement =>
+  db.delete(walks).where(and(eq(walks.kind, kind), where));

@@ -5,7 +5,6 @@ import { DAY_MS, SECOND_MS, WEBHOOK_FAILING_DAYS_MAX } from "../core/limits.ts";
 import { runConcurrently } from "../core/parallel.ts";
 import { commit, type Read, type Reads, readBatch, type Statement, toWriteRead } from "../db/batch.ts";
 import type { Attempt, EndpointRow, QueuedRow } from "../db/tables/webhooks.ts";
-import { dropWalk } from "../jobs/walk-store.ts";
 import { disableFailing } from "./disable.ts";
 import { toBody } from "./fan-out.ts";
 import { logOutcomes, type Outcome } from "./log-store.ts";
@@ -21,6 +20,7 @@ import {
   releaseLease,
   type SentRow,
 } from "./queue-store.ts";
+import { deleteReplay } from "./replay-store.ts";
 import { judgeReceiver } from "./resolve.ts";
 import { CLAIM_SIZE, CLAIM_SIZE_WHILE_FAILING, computeNextAttempt, SENT_AT_ONCE } from "./schedule.ts";
 import { openSecrets } from "./secrets.ts";
@@ -148,7 +148,7 @@ async function dropRemaining({ db }: Deps, webhookId: string): Promise<void> {
   for (let dropped = DROPPED_AT_ONCE; dropped === DROPPED_AT_ONCE; ) {
     const { count } = await readBatch(db, {
       count: deleteQueuedOfEndpoint(db, webhookId, DROPPED_AT_ONCE),
-      replay: toWriteRead(dropWalk(db, "replay", webhookId)),
+      replay: toWriteRead(deleteReplay(db, webhookId)),
     });
     dropped = count;
   }

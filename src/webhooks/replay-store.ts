@@ -7,7 +7,7 @@ import { platforms } from "../db/tables/accounts.ts";
 import { type EventRow, events } from "../db/tables/journal.ts";
 import { type Walk, walks } from "../db/tables/walks.ts";
 import type { EndpointRow } from "../db/tables/webhooks.ts";
-import { beginWalk, RESTARTED_AT, WALK_KEY } from "../jobs/walk-store.ts";
+import { beginWalk, deleteWalks, RESTARTED_AT, WALK_KEY } from "../jobs/walk-store.ts";
 
 /**
  * The due replays after `after`, in the order of their endpoints. If an account has used up its volume, its replay is due when the day of the mark
@@ -67,3 +67,7 @@ export const findReplayed = (
           and seq > ${afterAt} and seq <= ${payload.toSeq} order by seq limit ${limit}`,
     ),
   );
+
+/** For an endpoint that was deleted. */
+export const deleteReplay = (db: Database, webhookId: string): Statement =>
+  deleteWalks(db, "replay", eq(walks.subject, webhookId));

@@ -4,7 +4,7 @@ import { index, integer, primaryKey, sqliteTable, text } from "drizzle-orm/sqlit
 import type { Actor, AnnouncementKind, CascadeTrigger, Environment, SuspensionReason } from "../../core/vocabulary.ts";
 import type { PrincipalReport } from "./principals.ts";
 
-/** What a walk of each kind keeps for its slices. */
+/** Each kind of walk keeps its own values for its slices. */
 export type WalkPayloads = {
   /** The subject is a principal or an account some of whose agents have to follow in their own rows (PRN-17). */
   readonly cascade: { readonly reason: SuspensionReason; readonly actor: Actor };
