@@ -2,7 +2,8 @@
 import { commitAll } from "../src/commit.ts";
 import type { Deps } from "../src/context.ts";
 import { computeFirstId } from "../src/core/ids.ts";
-import { toEventRow, writeEvent } from "../src/journal/events.ts";
+import { toEventRow } from "../src/journal/events.ts";
+import { insertEvent } from "../src/journal/store.ts";
 import { deliverDue } from "../src/webhooks/deliver.ts";
 import { fanOutEvents } from "../src/webhooks/fan-out.ts";
 
@@ -31,7 +32,7 @@ export async function commitEvents(
   const rows = Array.from({ length: count }, () => toEventRow(owner, deps.clock.now(), event));
   let at = 0;
   let told: Promise<unknown> | null = null;
-  const statements = rows.map((row) => writeEvent(deps.db, row));
+  const statements = rows.map((row) => insertEvent(deps.db, row));
   await commitAll(deps, statements, (work) => {
     at = Date.now();
     told = work;

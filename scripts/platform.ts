@@ -4,7 +4,7 @@
 import { createId } from "../src/core/ids.ts";
 import { DAY_MS } from "../src/core/limits.ts";
 import type { Environment } from "../src/core/vocabulary.ts";
-import type { Database } from "../src/db/batch.ts";
+import { commit, type Database } from "../src/db/batch.ts";
 import { managementKeys, platforms } from "../src/db/tables/accounts.ts";
 import { principals } from "../src/db/tables/principals.ts";
 import { beginChain } from "../src/journal/chain-store.ts";
@@ -34,7 +34,7 @@ export async function seedPlatform(db: Database, platform: SeededPlatform): Prom
   const { platformId, tenantPrincipalId, name, email, keys } = platform;
   const stamps = { createdAt: now, updatedAt: now };
   const owned = { platformId, legalName: name, country: COUNTRY, ...stamps };
-  await db.batch([
+  await commit(db, [
     db
       .insert(platforms)
       .values({

@@ -4,7 +4,7 @@ import { and, asc, eq, lte, type SQL, sql } from "drizzle-orm";
 import type { Due } from "../core/due.ts";
 import { BLOCK_CLOCK_SKEW_SECONDS, SECOND_MS } from "../core/limits.ts";
 import type { OperationKind, OperationStatus } from "../core/vocabulary.ts";
-import { type Database, mustChange, type Read, readAll, readOne, type Statement } from "../db/batch.ts";
+import { type PlainStatement, type Database, mustChange, type Read, readAll, readOne, type Statement } from "../db/batch.ts";
 import { chainOperations, type OperationRow } from "../db/tables/chain.ts";
 import type { RefundRow } from "../db/tables/disputes.ts";
 
@@ -231,7 +231,7 @@ export const putAwaitedRefund = (db: Database, refund: AwaitedRefund, now: numbe
 };
 
 /** Ends the awaited refunds that are complete now. Runs after refunds were booked. */
-export const endPaidRefunds = (db: Database, network: string, keys: readonly string[], now: number): Statement =>
+export const endPaidRefunds = (db: Database, network: string, keys: readonly string[], now: number): PlainStatement =>
   db
     .update(chainOperations)
     .set({ status: "done", txHash: selectNewestRefund(SETTLEMENT, UNTIL), nextCheckAt: null, updatedAt: now })

@@ -5,9 +5,9 @@ import { drizzle } from "drizzle-orm/d1";
 import type { SQLiteTable } from "drizzle-orm/sqlite-core";
 import { Conflict } from "../core/retry.ts";
 import { compileOnce } from "./compiled.ts";
-import type { Database, Read, Statement } from "./statement.ts";
+import type { Database, PlainStatement, Read, Statement } from "./statement.ts";
 
-export type { Database, Read, Statement } from "./statement.ts";
+export type { Database, PlainStatement, Read, Statement } from "./statement.ts";
 
 export type Condition = SQL;
 
@@ -30,12 +30,12 @@ export function openNearest(d1: D1Database): Database {
   });
 }
 
-export function read<Row, T>(query: Statement & { _: { result: Row[] } }, map: (rows: Row[]) => T): Read<T> {
-  return { statement: query as Statement, map: map as (rows: never) => T };
+export function read<Row, T>(query: PlainStatement & { _: { result: Row[] } }, map: (rows: Row[]) => T): Read<T> {
+  return { statement: query, map: map as (rows: never) => T };
 }
-export const readAll = <Row>(query: Statement & { _: { result: Row[] } }): Read<Row[]> =>
+export const readAll = <Row>(query: PlainStatement & { _: { result: Row[] } }): Read<Row[]> =>
   read(query, (rows: Row[]) => rows);
-export const readOne = <Row>(query: Statement & { _: { result: Row[] } }): Read<Row | null> =>
+export const readOne = <Row>(query: PlainStatement & { _: { result: Row[] } }): Read<Row | null> =>
   read(query, (rows: Row[]) => rows[0] ?? null);
 
 /** Wraps a database to count the statements that are sent through it. */
@@ -48,14 +48,15 @@ export function countStatements(db: Database): { readonly db: Database; readonly
   return { db: Object.create(db, { batch: { value: batch } }) as Database, sent: () => sent };
 }
 
-type GatheredBatch = { readonly statements: readonly Statement[] } & PromiseWithResolvers<unknown[]>;
+type GatheredBatch = { readonly statements: readonly PlainStatement[] } & PromiseWithResolvers<unknown[]>;
 
 /**
  * Wraps a database for readings that start at the same time, and sends their first batches as one. If that batch fails, it sends each of them alone,
  * so that one bad reading does not fail the others. The first batches must be safe to send twice.
  */
 export function gatherFirstReads(db: Database): Database {
-  const send = (statements: readonly Statement[]) => db.batch(statements as [Statement]) as Promise<unknown[]>;
+  const send = (statements: readonly PlainStatement[]) =>
+    db.batch(statements as [PlainStatement]) as Promise<unknown[]>;
   const first: GatheredBatch[] = [];
   let isSent = false;
   const sendFirst = async () => {
@@ -71,7 +72,7 @@ export function gatherFirstReads(db: Database): Database {
       for (const { statements, resolve, reject } of first) send(statements).then(resolve, reject);
     }
   };
-  const batch = (statements: readonly Statement[]) => {
+  const batch = (statements: readonly PlainStatement[]) => {
     if (isSent) return send(statements);
     if (first.length === 0) queueMicrotask(sendFirst);
     const one = { statements, ...Promise.withResolvers<unknown[]>() };
@@ -82,7 +83,7 @@ export function gatherFirstReads(db: Database): Database {
 }
 
 /** Puts a write inside a batch of reads, for rows that no decision depends on. */
-export const toWriteRead = (statement: Statement): Read<null> => ({ statement, map: () => null });
+export const toWriteRead = (statement: PlainStatement): Read<null> => ({ statement, map: () => null });
 
 /** Runs all reads in one batch: one trip, one consistent view. */
 export async function readBatch<R extends Reads>(db: Database, reads: R): Promise<ReadResults<R>> {
@@ -134,7 +135,7 @@ const guardChanged = compileOnce((db) => guard(db, sql`changes() > 0`));
 
 /** Runs one atomic batch. Throws Conflict when a guard or a unique key refused. */
 export async function commit(db: Database, statements: readonly Statement[]): Promise<void> {
-  const [first, ...rest] = statements;
+  const [first, ...rest] = statements.map((one) => ("statement" in one ? one.statement : one));
   if (!first) return;
   try {
     await db.batch([first, ...rest]);

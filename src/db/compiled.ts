@@ -2,25 +2,25 @@
 // tables, as much as the rest of a call.
 import { fillPlaceholders, is, Param, Placeholder, SQL, sql } from "drizzle-orm";
 import type { SQLiteInsertBuilder, SQLiteTable } from "drizzle-orm/sqlite-core";
-import type { Database, Read, Statement } from "./statement.ts";
+import type { Database, PlainStatement, Read } from "./statement.ts";
 
 type Preparable = { prepare: () => PreparedQuery };
-type Query<Row> = Statement & Preparable & { _: { result: Row[] } };
+type Query<Row> = PlainStatement & Preparable & { _: { result: Row[] } };
 type PreparedQuery = { getQuery: () => { sql: string; params: unknown[] } };
 
 /** A query whose values are `sql.placeholder`s, given by name each time. */
 export const compileOnce = <Row, V extends Record<string, unknown>>(
   build: (db: Database) => Query<Row>,
-): ((db: Database, values: V) => Statement & { _: { result: Row[] } }) => compileStatement(build);
+): ((db: Database, values: V) => PlainStatement & { _: { result: Row[] } }) => compileStatement(build);
 
 /** Like `compileOnce`, but for a write. */
 export const compileWrite: <V extends Record<string, unknown>>(
   build: (db: Database) => Preparable,
-) => (db: Database, values: V) => Statement = (build) => compileStatement(build);
+) => (db: Database, values: V) => PlainStatement = (build) => compileStatement(build);
 
 function compileStatement<Row, V extends Record<string, unknown>>(build: (db: Database) => Preparable) {
   const compiled = new WeakMap<Database, PreparedQuery>();
-  return (db: Database, values: V): Statement & { _: { result: Row[] } } => {
+  return (db: Database, values: V): PlainStatement & { _: { result: Row[] } } => {
     const known = compiled.get(db) ?? build(db).prepare();
     compiled.set(db, known);
     return bindQuery(known, values);
@@ -28,11 +28,14 @@ function compileStatement<Row, V extends Record<string, unknown>>(build: (db: Da
 }
 
 /** Turns the prepared query and its values into a statement of a batch. */
-function bindQuery<Row>(known: PreparedQuery, values: Record<string, unknown>): Statement & { _: { result: Row[] } } {
+function bindQuery<Row>(
+  known: PreparedQuery,
+  values: Record<string, unknown>,
+): PlainStatement & { _: { result: Row[] } } {
   const { sql: text, params } = known.getQuery();
   const query = { sql: text, params: params.map((param) => bindValue(param, values)) };
   const filled = Object.create(known, { getQuery: { value: () => query } }) as PreparedQuery;
-  return { _prepare: () => filled } as unknown as Statement & { _: { result: Row[] } };
+  return { _prepare: () => filled } as unknown as PlainStatement & { _: { result: Row[] } };
 }
 
 /** Drizzle would encode a null as JSON where the column holds JSON. */
@@ -69,7 +72,7 @@ export function compileReads<R extends Record<string, Read<unknown>>>(
  */
 export function compileInsert<T extends SQLiteTable>(
   into: (db: Database) => SQLiteInsertBuilder<T, "async", D1Result>,
-): (db: Database, row: T["$inferInsert"]) => Statement {
+): (db: Database, row: T["$inferInsert"]) => PlainStatement {
   const compiled = new WeakMap<Database, Map<string, PreparedQuery>>();
   return (db, row) => {
     const given = Object.keys(row).filter((name) => row[name as keyof typeof row] !== undefined);
@@ -93,7 +96,7 @@ export function compileInsert<T extends SQLiteTable>(
  */
 export function compileGiven<V extends Record<string, unknown>>(
   build: (db: Database, places: V) => Preparable,
-): (db: Database, values: V) => Statement {
+): (db: Database, values: V) => PlainStatement {
   const compiled = new WeakMap<Database, Map<string, PreparedQuery>>();
   return (db, values) => {
     const given = Object.keys(values).filter((name) => values[name] !== undefined);

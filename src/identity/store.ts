@@ -2,7 +2,16 @@
 // calling agent itself.
 import { and, asc, desc, eq, getTableColumns, type SQL, sql } from "drizzle-orm";
 import type { Environment } from "../core/vocabulary.ts";
-import { aliasColumns, type Database, type Read, read, readAll, readOne, type Statement } from "../db/batch.ts";
+import {
+  aliasColumns,
+  type Database,
+  type PlainStatement,
+  type Read,
+  read,
+  readAll,
+  readOne,
+  type Statement,
+} from "../db/batch.ts";
 import { selectClockOffset, type Timed } from "../db/clock.ts";
 import { compileInsert, compileOnce, type RowOf } from "../db/compiled.ts";
 import { deflateJson } from "../db/deflated.ts";
@@ -301,7 +310,7 @@ export const storeAid = (
     });
 
 /** Stores a document that a reader signed. The first signature of a revision stays, and a newer revision is never replaced (IDN-18). */
-export const storeSignedAid = (db: Database, row: typeof aids.$inferInsert): Statement => {
+export const storeSignedAid = (db: Database, row: typeof aids.$inferInsert): PlainStatement => {
   const { revision, content, proof } = row;
   return db
     .insert(aids)

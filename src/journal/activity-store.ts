@@ -28,7 +28,10 @@ const compiledEntryInsert = compileWrite((db) => {
   });
 });
 
-export const insertEntry = (db: Database, row: Entry): Statement => compiledEntryInsert(db, row);
+export const insertEntry = (db: Database, row: Entry): Statement => ({
+  statement: compiledEntryInsert(db, row),
+  notifies: { activityOf: row.platformId },
+});
 
 export const selectLastEntry = (platformId: string | Placeholder): SQL =>
   sql`(select coalesce(max(seq), 0) from activity_entries where platform_id = ${platformId})`;
@@ -56,12 +59,13 @@ export const insertEntries = (
     const shared = { occurredAt: at, action, actorType: actor.type, actorId: actor.id, subjectType };
     return [insertEntry(db, { platformId, ...shared, ...only })];
   }
-  return splitIntoParts(each.map((row) => [row.environment, row.subjectId, row.changes])).map(({ rows, before }) =>
-    db.insert(activityEntries).select(
+  return splitIntoParts(each.map((row) => [row.environment, row.subjectId, row.changes])).map(({ rows, before }) => ({
+    statement: db.insert(activityEntries).select(
       sql`select ${platformId}, key + 1 + ${noted ? sql`${noted} + ${before}` : selectLastEntry(platformId)}, value ->> 0, ${at},
           ${action}, ${actor.type}, ${actor.id}, ${subjectType}, value ->> 1, value -> 2, null from ${rows}`,
     ),
-  );
+    notifies: { activityOf: platformId },
+  }));
 };
 
 /** For accounts whose address was never verified. */

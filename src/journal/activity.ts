@@ -1,6 +1,5 @@
 // The activity log (EVT-6 to EVT-8). An entry is written in the batch of the change that it reports.
 import type { ActivityAction, Actor } from "../core/vocabulary.ts";
-import { markActivityWriter } from "../db/activity-writers.ts";
 import type { Database, Statement } from "../db/batch.ts";
 import type { Owner } from "../db/tenant.ts";
 import { insertEntries, insertEntry } from "./activity-store.ts";
@@ -14,20 +13,17 @@ export const recordActivity = (
   now: number,
   entry: { action: ActivityAction; actor: Actor; subject: { type: string; id: string }; changes?: Changes },
 ): Statement =>
-  markActivityWriter(
-    insertEntry(db, {
-      platformId: owner.platformId,
-      environment: owner.environment,
-      occurredAt: now,
-      action: entry.action,
-      actorType: entry.actor.type,
-      actorId: entry.actor.id,
-      subjectType: entry.subject.type,
-      subjectId: entry.subject.id,
-      changes: entry.changes ?? null,
-    }),
-    [owner.platformId],
-  );
+  insertEntry(db, {
+    platformId: owner.platformId,
+    environment: owner.environment,
+    occurredAt: now,
+    action: entry.action,
+    actorType: entry.actor.type,
+    actorId: entry.actor.id,
+    subjectType: entry.subject.type,
+    subjectId: entry.subject.id,
+    changes: entry.changes ?? null,
+  });
 
 /** Records one entry for each subject. `noted`: the last number, if all subjects are of one platform (last-number-store.ts). */
 export const recordActivities = (
@@ -44,5 +40,5 @@ export const recordActivities = (
       { at: now, ...entry },
       own.map(({ owner, id, changes }) => ({ environment: owner.environment, subjectId: id, changes })),
       noted,
-    ).map((statement) => markActivityWriter(statement, [platformId])),
+    ),
   );

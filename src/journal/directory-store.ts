@@ -10,7 +10,6 @@ import {
 } from "../core/vocabulary.ts";
 import { type Database, mustChange, type Read, readAll, type Statement } from "../db/batch.ts";
 import { compileGiven, compileWrite } from "../db/compiled.ts";
-import { markDirectoryWriter } from "../db/directory-writers.ts";
 import { splitIntoParts } from "../db/parts.ts";
 import { directoryChanges, directoryEntries, type EntryRow } from "../db/tables/directory.ts";
 
@@ -40,8 +39,10 @@ const compiledChangeInsert = compileWrite((db) => {
   });
 });
 
-export const insertChange = (db: Database, { environment, did }: Change, changeType: ChangeType): Statement =>
-  markDirectoryWriter(compiledChangeInsert(db, { environment, did, changeType }), environment);
+export const insertChange = (db: Database, { environment, did }: Change, changeType: ChangeType): Statement => ({
+  statement: compiledChangeInsert(db, { environment, did, changeType }),
+  notifies: { listedIn: environment },
+});
 
 /** The number and the instant before a batch's records, as the batch has noted them. */
 type NotedChange = { readonly seq: SQL; readonly at: SQL };
@@ -65,13 +66,13 @@ const insertChanges = (db: Database, each: readonly Change[], changeType: Change
     return parts.map(({ rows, before }, n) => ({
       environment,
       dids: dids.slice(before, parts[n + 1]?.before),
-      insert: markDirectoryWriter(
-        db.insert(directoryChanges).select(
+      insert: {
+        statement: db.insert(directoryChanges).select(
           sql`select ${environment}, key + 1 + ${before} + ${seq}, value ->> 0, ${changeType},
             key + ${before} + max(${NOW}, ${at} + 1) from ${rows}`,
         ),
-        environment,
-      ),
+        notifies: { listedIn: environment },
+      },
     }));
   });
 

@@ -1,6 +1,6 @@
 // Store that lists events after their commit, and deletes them after 30 days (EVT-18, EVT-19).
 import { asc, desc, lte, type SQL, sql } from "drizzle-orm";
-import { type Database, type Read, read, type Statement } from "../db/batch.ts";
+import { type Database, type PlainStatement, type Read, read, type Statement } from "../db/batch.ts";
 import { eventMarks, events } from "../db/tables/journal.ts";
 import { moveMark, selectMark } from "./outbox-store.ts";
 import { deleteEvents, markListed } from "./store.ts";
@@ -30,7 +30,7 @@ export const markEventsListed = (db: Database, from: number, to: number): Statem
 // ---- Age -----------------------------------------------------------------------------------------------------------------
 
 /** Notes the number of the last event, unless one was noted after `since`. */
-export const recordAge = (db: Database, now: number, since: number): Statement =>
+export const recordAge = (db: Database, now: number, since: number): PlainStatement =>
   db.insert(eventMarks).select(
     sql`select ${now}, (select max(seq) from events)
       where not exists (select 1 from event_marks where at > ${since}) and (select max(seq) from events) is not null`,

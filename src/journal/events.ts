@@ -3,7 +3,6 @@
 import { createId } from "../core/ids.ts";
 import type { Environment } from "../core/vocabulary.ts";
 import type { Database, Statement } from "../db/batch.ts";
-import { markEventWriter } from "../db/event-writers.ts";
 import type { Owner } from "../db/tenant.ts";
 import { findEventSubject } from "./event-subjects.ts";
 import { insertEvent, insertEvents } from "./store.ts";
@@ -40,7 +39,7 @@ type Members = Record<string, unknown>;
 export type Event = { readonly type: EventType; readonly object: Members; readonly previous?: Members };
 
 export const recordEvent = (db: Database, owner: Owner, now: number, event: Event): Statement =>
-  writeEvent(db, toEventRow(owner, now, event));
+  insertEvent(db, toEventRow(owner, now, event));
 
 /** Builds an event's row, for a caller that needs it before it is written. */
 export const toEventRow = ({ platformId, environment }: Owner, now: number, { type, object, previous }: Event) => ({
@@ -53,9 +52,6 @@ export const toEventRow = ({ platformId, environment }: Owner, now: number, { ty
   previous: previous ?? null,
   ...readNamed(type, object),
 });
-
-export const writeEvent = (db: Database, row: ReturnType<typeof toEventRow>): Statement =>
-  markEventWriter(insertEvent(db, row));
 
 /** Reads the agent and the subject from an object. For purchases, `recordEventForParties` names the agents. */
 function readNamed(type: EventType, object: Members) {
@@ -80,7 +76,7 @@ export const recordEvents = (
       previous: previous ?? null,
       ...readNamed(type, object),
     })),
-  ).map(markEventWriter);
+  );
 
 /** The two agents of an intent or a transaction, and their platforms. */
 export type Parties = {
@@ -99,19 +95,17 @@ export const recordEventForParties = (
   event: Event,
 ): Statement[] => {
   const write = (platformId: string, agentDid: string, otherDid: string | null) =>
-    markEventWriter(
-      insertEvent(db, {
-        platformId,
-        environment,
-        id: createId("evt", now),
-        type: event.type,
-        occurredAt: now,
-        object: event.object,
-        agentDid,
-        otherDid,
-        subject: findEventSubject({ ...event, agentDid, otherDid }),
-      }),
-    );
+    insertEvent(db, {
+      platformId,
+      environment,
+      id: createId("evt", now),
+      type: event.type,
+      occurredAt: now,
+      object: event.object,
+      agentDid,
+      otherDid,
+      subject: findEventSubject({ ...event, agentDid, otherDid }),
+    });
   if (providerPlatformId === consumerPlatformId) return [write(providerPlatformId, providerDid, consumerDid)];
   return [write(providerPlatformId, providerDid, null), write(consumerPlatformId, consumerDid, null)];
 };

@@ -11,7 +11,11 @@ import { selectMark } from "./outbox-store.ts";
 const newEvents = sqliteTable("events", eventColumns);
 
 type Event = typeof newEvents.$inferInsert;
-export const insertEvent = compileInsert((db) => db.insert(newEvents));
+const compiledEventInsert = compileInsert((db) => db.insert(newEvents));
+export const insertEvent = (db: Database, row: Event): Statement => ({
+  statement: compiledEventInsert(db, row),
+  notifies: {},
+});
 
 export const findEventsOf = (db: Database, platformId: string, slice: number): Read<number[]> =>
   read(
@@ -48,9 +52,10 @@ export const insertEvents = (
       row.agentDid,
       row.subject ?? null,
     ]),
-  ).map(({ rows }) =>
-    db.insert(newEvents).select(
+  ).map(({ rows }) => ({
+    statement: db.insert(newEvents).select(
       sql`select value ->> 0, value ->> 1, value ->> 2, ${type}, ${at}, value -> 3, nullif(value -> 4, 'null'), value ->> 5, null,
           value ->> 6, null from ${rows}`,
     ),
-  );
+    notifies: {},
+  }));

@@ -3,7 +3,7 @@
 import type { Deps } from "../context.ts";
 import { DAY_MS, SECOND_MS, WEBHOOK_FAILING_DAYS_MAX } from "../core/limits.ts";
 import { runConcurrently } from "../core/parallel.ts";
-import { commit, type Read, type Reads, readBatch, type Statement, toWriteRead } from "../db/batch.ts";
+import { commit, type PlainStatement, type Read, type Reads, readBatch, toWriteRead } from "../db/batch.ts";
 import type { Attempt, EndpointRow, QueuedRow } from "../db/tables/webhooks.ts";
 import { disableFailing } from "./disable.ts";
 import { toBody } from "./fan-out.ts";
@@ -40,7 +40,7 @@ export type Claim = {
 
 type PreviousClaim = {
   /** The outcomes of the previous claim, recorded in the same trip. */
-  readonly statements?: readonly Statement[];
+  readonly statements?: readonly PlainStatement[];
   /** Further due deliveries that the previous claim found. If empty, one statement finds and claims what is due. */
   readonly found?: readonly SentRow[];
 };

@@ -2,7 +2,7 @@
 import { and, eq, getTableColumns, isNull, type SQL, sql } from "drizzle-orm";
 import { ATTEMPTS_KEPT } from "../core/limits.ts";
 import type { FoundRows } from "../core/page.ts";
-import { type Database, mustChange, type Read, readOne, type Statement } from "../db/batch.ts";
+import { type PlainStatement, type Database, mustChange, type Read, readOne, type Statement } from "../db/batch.ts";
 import { readRanged, selectBareColumns } from "../db/pages.ts";
 import { splitIntoParts } from "../db/parts.ts";
 import {
@@ -26,7 +26,7 @@ export type Outcome = {
 const HAS_ROOM = sql`json_array_length(webhook_deliveries.attempts) < ${ATTEMPTS_KEPT}`;
 
 /** Must run before the places are moved, because it writes only for places that are still as they were claimed. */
-export const logOutcomes = (db: Database, outcomes: readonly Outcome[]): Statement[] =>
+export const logOutcomes = (db: Database, outcomes: readonly Outcome[]): PlainStatement[] =>
   splitIntoParts(
     outcomes.map(({ claimed: one, attempt, status, nextAt }) => {
       const { stored, deflated } = packAnswer(attempt);

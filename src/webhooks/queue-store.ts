@@ -3,7 +3,7 @@
 import { and, eq, getTableColumns, sql } from "drizzle-orm";
 import { computeFirstId, decodeIdInstant } from "../core/ids.ts";
 import type { FoundRows } from "../core/page.ts";
-import { type Database, mustChange, type Read, read, readAll, readOne, type Statement } from "../db/batch.ts";
+import { type PlainStatement, type Database, mustChange, type Read, read, readAll, readOne, type Statement } from "../db/batch.ts";
 import { fitsOrEndsScan, IS_SCAN_END, selectScan, toFoundRows } from "../db/pages.ts";
 import { splitIntoParts } from "../db/parts.ts";
 import { events } from "../db/tables/journal.ts";
@@ -127,10 +127,10 @@ export const findNextAt = (db: Database, webhookId: string): Read<number | null>
 export type LeasedPlace = Pick<QueuedRow, "webhookId" | "nextAt" | "deliveryId" | "leaseUntil">;
 
 /** Ends a delivery after its last attempt. One statement each, because a list of places would be read twice. */
-export const deleteQueued = (db: Database, held: LeasedPlace): Statement =>
+export const deleteQueued = (db: Database, held: LeasedPlace): PlainStatement =>
   db.delete(queue).where(and(isAtPlace(held), eq(queue.leaseUntil, held.leaseUntil)));
 
-export const postponeQueued = (db: Database, held: LeasedPlace, nextAt: number): Statement =>
+export const postponeQueued = (db: Database, held: LeasedPlace, nextAt: number): PlainStatement =>
   db
     .update(queue)
     .set({ nextAt, tries: sql`${queue.tries} + 1`, logged: true, leaseUntil: 0 })

@@ -1,7 +1,7 @@
 // Store of the running replays, and of the events that they queue again.
 import { and, eq, gt, sql } from "drizzle-orm";
 import type { Due } from "../core/due.ts";
-import { type Database, type Read, read, readAll, type Statement } from "../db/batch.ts";
+import { type PlainStatement, type Database, type Read, read, readAll, type Statement } from "../db/batch.ts";
 import { selectBareColumns } from "../db/pages.ts";
 import { platforms } from "../db/tables/accounts.ts";
 import { type EventRow, events } from "../db/tables/journal.ts";
@@ -69,5 +69,5 @@ export const findReplayed = (
   );
 
 /** For an endpoint that was deleted. */
-export const deleteReplay = (db: Database, webhookId: string): Statement =>
+export const deleteReplay = (db: Database, webhookId: string): PlainStatement =>
   deleteWalks(db, "replay", eq(walks.subject, webhookId));

@@ -2,7 +2,7 @@
 import { and, eq, type SQL, sql } from "drizzle-orm";
 import { WEBHOOKS_MAX } from "../core/limits.ts";
 import type { AskedRows } from "../core/page.ts";
-import { type Database, mustChange, type Read, read, readAll, readOne, type Statement } from "../db/batch.ts";
+import { type PlainStatement, type Database, mustChange, type Read, read, readAll, readOne, type Statement } from "../db/batch.ts";
 import { readNewest } from "../db/pages.ts";
 import { events } from "../db/tables/journal.ts";
 import { type EndpointRow, webhookEndpoints as endpoints } from "../db/tables/webhooks.ts";
@@ -65,7 +65,7 @@ export const deleteEndpointsOf = (db: Database, platformId: string): Statement =
   db.delete(endpoints).where(eq(endpoints.platformId, platformId));
 
 /** `failingSince`: when the failures began; null once they are over. */
-export const recordFailingSince = (db: Database, webhookId: string, failingSince: number | null): Statement =>
+export const recordFailingSince = (db: Database, webhookId: string, failingSince: number | null): PlainStatement =>
   db.update(endpoints).set({ failingSince }).where(eq(endpoints.webhookId, webhookId));
 
 /** Fails (Conflict) if another replay was requested meanwhile. */

@@ -1,9 +1,12 @@
 // The outbox delivers events in order, each at least once, also after losses and failures (EVT-4).
 
 import { beforeEach, describe, expect, it, vi } from "vitest";
+import { commitAll } from "../../src/commit.ts";
 import { commit } from "../../src/db/batch.ts";
 import { type EventRow, events, outbox } from "../../src/db/tables/journal.ts";
+import { recordActivity } from "../../src/journal/activity.ts";
 import { recordEvent } from "../../src/journal/events.ts";
+import { recordDeparture } from "../../src/journal/feed.ts";
 import { deliverNewEvents, deliverNextSlice, type Subscriber } from "../../src/journal/outbox.ts";
 import { madeUp } from "../support/openapi.ts";
 import { deliver, deliverAll } from "../support/queue.ts";
@@ -123,5 +126,25 @@ describe("a committed change", () => {
     const [newest] = (await world.deps.db.select().from(events)).toSorted((a, b) => b.seq - a.seq);
     expect(newest?.seq).toBeGreaterThan(before);
     expect(await marked()).toBe(newest?.seq);
+  });
+
+  it("notifies the queue once of everything that its statements write, even if they are copies", async () => {
+    const { deps, platformId, sent } = world;
+    const owner = { platformId, environment: "sandbox" as const };
+    const actor = { type: "system" as const, id: "test" };
+    const entry = { action: "agent.updated" as const, actor, subject: { type: "agent", id: "did:aeap:none" } };
+    const statements = [
+      recordEvent(deps.db, owner, Date.now(), { type: "task.closed", object: madeUp({ n: 1 }) }),
+      recordActivity(deps.db, owner, Date.now(), entry),
+      recordActivity(deps.db, owner, Date.now(), entry),
+      recordDeparture(deps.db, { environment: "production", did: "did:aeap:none" }),
+    ];
+    sent.length = 0;
+    await commitAll(
+      deps,
+      statements.map((one) => ("notifies" in one ? { ...one } : one)),
+    );
+    const message = { kind: "hand_on_events", activityOf: [platformId], listedIn: ["production"] };
+    expect(sent.map(({ body }) => body)).toEqual([message]);
   });
 });
