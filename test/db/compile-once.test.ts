@@ -1,6 +1,6 @@
 // compileOnce passes its own statement to Drizzle's batch, through a member that Drizzle does not publish. A version of Drizzle that needs something
 // else fails here.
-import { eq, sql } from "drizzle-orm";
+import { eq, Param, Placeholder, sql } from "drizzle-orm";
 import { beforeAll, describe, expect, it, vi } from "vitest";
 import { type Database, openDatabase, readAll, readBatch, readOne } from "../../src/db/batch.ts";
 import { compileGiven, compileInsert, compileOnce } from "../../src/db/compiled.ts";
@@ -23,6 +23,39 @@ const joined = (db: Database, did: unknown) =>
     .from(agents)
     .innerJoin(principals, eq(principals.principalId, agents.principalId))
     .where(sql`${agents.did} = ${did}`);
+
+/** Notes the names of the members of its own that a caller uses. */
+const noteMembers = <T extends object>(value: T, used: Set<string>): T =>
+  new Proxy(value, {
+    get(target, name) {
+      used.add(String(name));
+      const member: unknown = Reflect.get(target, name);
+      return typeof member === "function" ? member.bind(target) : member;
+    },
+  });
+
+describe("the prepared form of Drizzle", () => {
+  it("holds the text, and a placeholder in place of each value, in a Param if a column encodes it", () => {
+    const { db } = world.deps;
+    const read = joined(db, sql.placeholder("did")).prepare();
+    const { sql: text } = joined(db, "").toSQL();
+    expect(read.getQuery()).toMatchObject({ sql: text, params: [new Placeholder("did")] });
+    const write = db.update(agents).set({ capabilities: sql.placeholder("list") as never });
+    const [param] = write.prepare().getQuery().params;
+    expect(param).toEqual(new Param(new Placeholder("list"), agents.capabilities));
+  });
+
+  it("is what a batch gets from `_prepare`, and a batch takes its values from `getQuery` alone", async () => {
+    const { db } = world.deps;
+    const [ofStatement, ofPrepared] = [new Set<string>(), new Set<string>()];
+    const prepared = noteMembers(joined(db, seller.did).prepare(), ofPrepared);
+    const statement = noteMembers({ _prepare: () => prepared }, ofStatement);
+    const [found] = await db.batch([statement as never]);
+    expect(found).toEqual(await joined(db, seller.did));
+    expect([...ofStatement]).toEqual(["_prepare"]);
+    expect([...ofPrepared].sort()).toEqual(["getQuery", "mapResult", "stmt"]);
+  });
+});
 
 describe("a query that is compiled once", () => {
   it("answers each value's own rows, among other statements of a batch, as Drizzle reads them", async () => {
