@@ -1,6 +1,7 @@
 // Store of announcements.
 import { type SQL, sql } from "drizzle-orm";
 import { type Database, type Read, readAll, type Statement } from "../db/batch.ts";
+import { isOneOf } from "../db/lists.ts";
 import { type AnnouncementRow, announcements } from "../db/tables/accounts.ts";
 
 export const insertAnnouncement = (db: Database, row: AnnouncementRow): Statement =>
@@ -11,9 +12,4 @@ export const selectLastNotified = (announcementId: string): SQL =>
   sql`(select after_id from walks where kind = 'announcement' and subject = ${announcementId})`;
 
 export const findAnnouncements = (db: Database, ids: readonly string[]): Read<AnnouncementRow[]> =>
-  readAll(
-    db
-      .select()
-      .from(announcements)
-      .where(sql`${announcements.announcementId} in (select value from json_each(${JSON.stringify(ids)}))`),
-  );
+  readAll(db.select().from(announcements).where(isOneOf(announcements.announcementId, ids)));

@@ -3,6 +3,7 @@ import { and, eq, ne, type SQL, sql } from "drizzle-orm";
 import type { AskedRows } from "../core/page.ts";
 import { type Database, type Read, read, readOne, type Statement } from "../db/batch.ts";
 import { readNewest } from "../db/pages.ts";
+import { eachOf } from "../db/lists.ts";
 import { type DocumentRow, documents } from "../db/tables/accounts.ts";
 
 type Owner = string | SQL<string>;
@@ -35,7 +36,7 @@ export const findStrayIds = (db: Database, ids: readonly string[]): Read<string[
   read(
     db
       .select({ id: sql<string>`value` })
-      .from(sql`json_each(${JSON.stringify(ids)})`)
+      .from(eachOf(ids))
       .where(sql`not exists (select 1 from documents d where d.document_id = value)`),
     (rows) => rows.map(({ id }) => id),
   );

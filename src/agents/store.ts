@@ -4,6 +4,7 @@ import type { Due } from "../core/due.ts";
 import type { AgentStatus, Environment } from "../core/vocabulary.ts";
 import { type Database, guard, mustChange, type Statement } from "../db/batch.ts";
 import { compileGiven, compileInsert } from "../db/compiled.ts";
+import { eachOf, isOneOf } from "../db/lists.ts";
 import { type AgentRow, agents, type WalletSince } from "../db/tables/agents.ts";
 import type { PrincipalRow } from "../db/tables/principals.ts";
 import type { MovedStates } from "../escrow/store.ts";
@@ -164,8 +165,6 @@ export const countDisputes = (
 
 // ---- Many agents at once ----------------------------------------------------------------------------------------------------
 
-const isOneOf = (dids: readonly string[]): SQL => sql`did in (select value from json_each(${JSON.stringify(dids)}))`;
-
 /** A statement takes 100 parameters: these, and those of the rest of the statement. */
 const DIDS_PER_STATEMENT = 80;
 
@@ -184,10 +183,6 @@ function splitByDid<T extends Pick<AgentRow, "did">>(
     part,
   }));
 }
-
-/** Refuses unless the previous statement changed that many rows. */
-const refuseOtherRowCount = (db: Database, { length }: readonly unknown[]): Statement =>
-  guard(db, sql`changes() = ${sql.raw(String(length))}`);
 
 type AsRead = Pick<AgentRow, "did" | "status" | "certificateJti">;
 
@@ -217,19 +212,22 @@ export const moveAgents = (
   { from, to, set, also }: BulkMove,
 ): Statement[] => {
   const sources = stretch ? [{ where: isWithin(stretch), part: each }] : splitByDid(each);
-  return sources.flatMap(({ where, part }) => [
-    db
-      .update(agents)
-      .set({
-        ...keepLatestDate(set),
-        // Malformed JSON fails the whole batch.
-        status: sql`case when ${isUnchanged(part)} then ${to} else json('unread') end`,
-        suspendedFrom: to === "SUSPENDED" ? sql`${agents.status}` : null,
-        statusNote: null,
-      })
-      .where(and(where, inArray(agents.status, [...from]), also)),
-    refuseOtherRowCount(db, part),
-  ]);
+  return sources.flatMap(({ where, part }) =>
+    mustChange(
+      db,
+      db
+        .update(agents)
+        .set({
+          ...keepLatestDate(set),
+          // Malformed JSON fails the whole batch.
+          status: sql`case when ${isUnchanged(part)} then ${to} else json('unread') end`,
+          suspendedFrom: to === "SUSPENDED" ? sql`${agents.status}` : null,
+          statusNote: null,
+        })
+        .where(and(where, inArray(agents.status, [...from]), also)),
+      part.length,
+    ),
+  );
 };
 
 /**
@@ -272,7 +270,7 @@ export const markDocumentsStale = (db: Database, dids: readonly string[], { prin
   db
     .update(agents)
     .set({ endsAt, revision: sql`${agents.revision} + 1` })
-    .where(and(isOneOf(dids), isOfPrincipal(principalId)));
+    .where(and(isOneOf(sql`did`, dids), isOfPrincipal(principalId)));
 
 export const writeAttestationEnds = (
   db: Database,
@@ -282,7 +280,7 @@ export const writeAttestationEnds = (
   db
     .update(agents)
     .set({ endsAt })
-    .where(and(isOneOf(dids), isOfPrincipal(principalId)));
+    .where(and(isOneOf(sql`did`, dids), isOfPrincipal(principalId)));
 
 /** Increments the version of all of the agents or none: each must be at the version on which the new one was decided. */
 export const advanceVersions = (
@@ -290,8 +288,9 @@ export const advanceVersions = (
   before: readonly Pick<AgentRow, "did" | "version">[],
   now: number,
 ): Statement[] => {
-  const known = JSON.stringify(before.map(({ did, version }) => [did, version]));
-  return [
+  const known = before.map(({ did, version }) => [did, version]);
+  return mustChange(
+    db,
     db
       .update(agents)
       .set({
@@ -299,10 +298,10 @@ export const advanceVersions = (
         revision: sql`${agents.revision} + 1`,
         updatedAt: selectUpdateInstant(now),
       })
-      .from(sql`json_each(${known}) as known`)
+      .from(sql`${eachOf(known)} as known`)
       .where(sql`${agents.did} = known.value ->> 0 and ${agents.version} = known.value ->> 1`),
-    guard(db, sql`changes() = ${sql.raw(String(before.length))}`),
-  ];
+    before.length,
+  );
 };
 
 /** Reactivates all agents that were suspended with their principal, or none: each must be at the version that was read (AGT-28). */
@@ -311,19 +310,18 @@ export const reactivateAgentRows = (
   each: readonly { readonly before: AgentRow; readonly after: AgentRow }[],
   now: number,
 ): Statement[] => {
-  const known = JSON.stringify(
-    each.map(({ before, after }) => [
-      before.did,
-      before.version,
-      after.status,
-      after.version,
-      after.certificateJti,
-      after.certificateExpiresAt,
-      after.endsAt,
-    ]),
-  );
+  const known = each.map(({ before, after }) => [
+    before.did,
+    before.version,
+    after.status,
+    after.version,
+    after.certificateJti,
+    after.certificateExpiresAt,
+    after.endsAt,
+  ]);
   const recertified = sql`(${agents.version} < known.value ->> 3)`;
-  return [
+  return mustChange(
+    db,
     db
       .update(agents)
       .set({
@@ -341,13 +339,13 @@ export const reactivateAgentRows = (
         revision: sql`${agents.revision} + ${recertified}`,
         updatedAt: selectUpdateInstant(now),
       })
-      .from(sql`json_each(${known}) as known`)
+      .from(sql`${eachOf(known)} as known`)
       .where(
         sql`${agents.did} = known.value ->> 0 and ${agents.version} = known.value ->> 1
             and ${agents.status} = 'SUSPENDED' and ${mayReactivateWithPrincipal(now)}`,
       ),
-    guard(db, sql`changes() = ${sql.raw(String(each.length))}`),
-  ];
+    each.length,
+  );
 };
 
 /** Changes the reason of agents that were suspended with their account: something else still stops them when the account is reinstated. */
@@ -356,7 +354,10 @@ export const replaceSuspensionReason = (
   each: readonly AsRead[],
   set: Pick<AgentRow, "suspensionReason" | "updatedAt">,
 ): Statement[] =>
-  splitByDid(each).flatMap(({ where, part }) => [
-    db.update(agents).set(keepLatestDate(set)).where(and(where, sql`suspension_reason = 'operator'`)),
-    refuseOtherRowCount(db, part),
-  ]);
+  splitByDid(each).flatMap(({ where, part }) =>
+    mustChange(
+      db,
+      db.update(agents).set(keepLatestDate(set)).where(and(where, sql`suspension_reason = 'operator'`)),
+      part.length,
+    ),
+  );

@@ -14,6 +14,7 @@ import {
   RESTARTED_AT,
   WALK_KEY,
 } from "../jobs/walk-store.ts";
+import { eachOf, isOneOf } from "../db/lists.ts";
 import { type GroupMove, hasUnrecordedEnd, isMovable, selectStatusAfter } from "../principals/group-store.ts";
 
 /** A cascade at its beginning. */
@@ -46,7 +47,7 @@ const joinAlternatives = (left: readonly Condition[]) => sql`(${sql.join([...lef
 /** Ids as rows. SQLite counts the rows of a list as read, but not a single id. */
 function toIdRows(ids: readonly string[]): { readonly id: SQL<string>; readonly from: SQL; readonly within: SQL } {
   if (ids.length === 1) return { id: sql`${ids[0]}`, from: sql`(select 1)`, within: sql`subject = ${ids[0]}` };
-  const from = sql`json_each(${JSON.stringify(ids)})`;
+  const from = eachOf(ids);
   return { id: sql`value`, from, within: sql`subject in (select value from ${from})` };
 }
 
@@ -84,18 +85,18 @@ type Pending = Pick<CascadeRow, "subject" | "startedAt">;
 
 /** Aborts the batch unless all reports are as they were read. */
 export const guardReports = (db: Database, rows: readonly Pending[]): Statement => {
-  const known = JSON.stringify(rows.map(({ subject, startedAt }) => [subject, startedAt]));
+  const known = rows.map(({ subject, startedAt }) => [subject, startedAt]);
   return guard(
     db,
-    sql`(select count(*) from json_each(${known}) as known cross join walks c on c.kind = 'cascade' and c.subject = known.value ->> 0
+    sql`(select count(*) from ${eachOf(known)} as known cross join walks c on c.kind = 'cascade' and c.subject = known.value ->> 0
       where c.started_at = known.value ->> 1 and c.report is not null) = ${sql.raw(String(rows.length))}`,
   );
 };
 
 /** Clears the reports of cascades. A job ends a cascade that has nothing else left. */
 export const clearReports = (db: Database, rows: readonly Pick<CascadeRow, "subject">[]): Statement => {
-  const subjects = JSON.stringify(rows.map(({ subject }) => subject));
-  return changeWalks(db, "cascade", { report: null }, sql`subject in (select value from json_each(${subjects}))`);
+  const subjects = rows.map(({ subject }) => subject);
+  return changeWalks(db, "cascade", { report: null }, isOneOf(sql`subject`, subjects));
 };
 
 /** An end of an attestation that no job has recorded: its report, and the cause of the agents that it suspends. */

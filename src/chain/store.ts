@@ -5,6 +5,7 @@ import type { Due } from "../core/due.ts";
 import { BLOCK_CLOCK_SKEW_SECONDS, SECOND_MS } from "../core/limits.ts";
 import type { OperationKind, OperationStatus } from "../core/vocabulary.ts";
 import { type PlainStatement, type Database, mustChange, type Read, readAll, readOne, type Statement } from "../db/batch.ts";
+import { isOneOf } from "../db/lists.ts";
 import { chainOperations, type OperationRow } from "../db/tables/chain.ts";
 import type { RefundRow } from "../db/tables/disputes.ts";
 
@@ -91,7 +92,7 @@ export const recheckOperations = (
             and(
               eq(chainOperations.network, network),
               eq(chainOperations.kind, kind),
-              sql`${chainOperations.subject} in (select value from json_each(${JSON.stringify(subjects)}))`,
+              isOneOf(chainOperations.subject, subjects),
             ),
           ),
       ];
@@ -239,7 +240,7 @@ export const endPaidRefunds = (db: Database, network: string, keys: readonly str
       and(
         eq(chainOperations.network, network),
         eq(chainOperations.kind, "refund"),
-        sql`${chainOperations.subject} in (select value from json_each(${JSON.stringify(keys)}))`,
+        isOneOf(chainOperations.subject, keys),
         eq(chainOperations.status, "waiting"),
         sql`${selectRefundedSum(SETTLEMENT, UNTIL)} >= ${AMOUNT}`,
       ),

@@ -121,17 +121,24 @@ export const dropAbsentReads = <R extends Record<string, Read<unknown> | null>>(
   Object.fromEntries(Object.entries(reads).filter(([, query]) => query !== null)) as Present<R>;
 
 /**
- * The statement, and a guard that fails the whole batch when the statement changed no row. The guard reads no row: SQLite raises the error of
- * malformed JSON only in the branch taken.
+ * The statement, and a guard that fails the whole batch unless the statement changed this number of rows, or at least one. The guard reads no row:
+ * SQLite raises the error of malformed JSON only in the branch taken.
  */
-export const mustChange = (db: Database, statement: Statement): Statement[] => [statement, guardChanged(db, {})];
+export const mustChange = (db: Database, statement: Statement, rows?: number): Statement[] => [
+  statement,
+  rows === undefined ? guardChanged(db, {}) : guardChangedRows(db, { rows }),
+];
 
 /** Fails the whole batch unless the condition holds at its place in the batch. */
 export const guard = (db: Database, condition: SQL) =>
   // Uses the query builder, because Drizzle cannot put a raw query with parameters into a batch.
   db.select({ kept: sql`json(case when ${condition} then '1' else 'guard' end)` }).from(sql`(select 1)`);
 
-const guardChanged = compileOnce((db) => guard(db, sql`changes() > 0`));
+/** How many rows the statement before it in the batch has changed. */
+export const CHANGED_ROWS = sql`changes()`;
+
+const guardChanged = compileOnce((db) => guard(db, sql`${CHANGED_ROWS} > 0`));
+const guardChangedRows = compileOnce((db) => guard(db, sql`${CHANGED_ROWS} = ${sql.placeholder("rows")}`));
 
 /** Runs one atomic batch. Throws Conflict when a guard or a unique key refused. */
 export async function commit(db: Database, statements: readonly Statement[]): Promise<void> {

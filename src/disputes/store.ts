@@ -19,6 +19,7 @@ import {
 } from "../db/batch.ts";
 import { selectConsumersOffset, selectProvidersOffset, type Timed, type WithProviderOffset } from "../db/clock.ts";
 import { compileInsert } from "../db/compiled.ts";
+import { isOneOf } from "../db/lists.ts";
 import { chainOperations, type FollowerRow, followers, type OperationRow } from "../db/tables/chain.ts";
 import {
   type DisputeEvidenceRow,
@@ -76,7 +77,7 @@ export const findDisputes = (
       })
       .from(disputes)
       .innerJoin(transactions, eq(transactions.transactionId, disputes.transactionId))
-      .where(sql`${disputes.disputeId} in (select value from json_each(${disputeIds}))`),
+      .where(isOneOf(disputes.disputeId, disputeIds)),
   );
 
 /** The booked refunds of a row's settlement, in base units. `further`: a condition that selects some of them. */

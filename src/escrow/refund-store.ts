@@ -2,6 +2,7 @@
 import { and, desc, eq, gt, type SQL, sql } from "drizzle-orm";
 import type { SettlementRef } from "../chain/store.ts";
 import { type Database, type Read, read, type Statement } from "../db/batch.ts";
+import { eachOf, selectFields } from "../db/lists.ts";
 import { type RefundAddressRow, type RefundRow, refundAddresses, refunds } from "../db/tables/disputes.ts";
 import { transactions } from "../db/tables/money.ts";
 
@@ -11,25 +12,21 @@ const AT_ONCE = 200;
 export const insertRefunds = (db: Database, rows: readonly RefundRow[]): Statement[] =>
   Array.from({ length: Math.ceil(rows.length / AT_ONCE) }, (_, n) => {
     const part = rows.slice(n * AT_ONCE, (n + 1) * AT_ONCE);
-    const values = JSON.stringify(
-      part.map(({ network, blockNumber, txHash, logIndex, contract, settlementKey, payer, amount, minedAt }) => [
+    const values = part.map(
+      ({ network, blockNumber, txHash, logIndex, contract, settlementKey, payer, amount, minedAt }) => [
         ...[network, blockNumber, txHash, logIndex, contract, settlementKey, payer, amount, minedAt],
-      ]),
+      ],
     );
-    const columns = sql.raw(Array.from({ length: 9 }, (_one, at) => `value ->> ${at}`).join(", "));
-    return db.insert(refunds).select(sql`select ${columns} from json_each(${values})`);
+    return db.insert(refunds).select(sql`select ${selectFields(9)} from ${eachOf(values)}`);
   });
 
 export const insertRefundAddresses = (db: Database, rows: readonly RefundAddressRow[]): Statement[] =>
   Array.from({ length: Math.ceil(rows.length / AT_ONCE) }, (_, n) => {
     const part = rows.slice(n * AT_ONCE, (n + 1) * AT_ONCE);
-    const values = JSON.stringify(
-      part.map(({ network, blockNumber, txHash, logIndex, contract, settlementKey, refundTo }) => [
-        ...[network, blockNumber, txHash, logIndex, contract, settlementKey, refundTo],
-      ]),
-    );
-    const columns = sql.raw(Array.from({ length: 7 }, (_one, at) => `value ->> ${at}`).join(", "));
-    return db.insert(refundAddresses).select(sql`select ${columns} from json_each(${values})`);
+    const values = part.map(({ network, blockNumber, txHash, logIndex, contract, settlementKey, refundTo }) => [
+      ...[network, blockNumber, txHash, logIndex, contract, settlementKey, refundTo],
+    ]);
+    return db.insert(refundAddresses).select(sql`select ${selectFields(7)} from ${eachOf(values)}`);
   });
 
 /** Deletes refunds that a reorg removed. The follower books them again if they come back. */
@@ -60,7 +57,7 @@ export const findRefundAddresses = (db: Database, transactionId: SQL<string>): R
     (found) => found.map(({ refundTo }) => refundTo),
   );
 
-export const selectKeys = (keys: readonly string[]): SQL => sql`select value from json_each(${JSON.stringify(keys)})`;
+export const selectKeys = (keys: readonly string[]): SQL => sql`select value from ${eachOf(keys)}`;
 export const selectRefundedAfter = (network: string, behind: number): SQL =>
   sql`select g.settlement_key from refunds g where g.network = ${network} and g.block_number > ${behind}`;
 

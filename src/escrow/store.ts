@@ -4,6 +4,7 @@ import { type Hash, shortenHash } from "../chain/hashes.ts";
 import type { Due } from "../core/due.ts";
 import { OTHER_ENVIRONMENT } from "../core/vocabulary.ts";
 import { type Database, guard, mustChange, type Read, readAll, readOne, type Statement } from "../db/batch.ts";
+import { eachOf, isOneOf } from "../db/lists.ts";
 import { agents } from "../db/tables/agents.ts";
 import { type EscrowRow, escrows, type LedgerLine, ledgerLines } from "../db/tables/money.ts";
 import type { Claim, Gain } from "./changes.ts";
@@ -85,24 +86,23 @@ export const moveBalances = (
   if (!first) return [];
   // D1 counts each element of a JSON list as a row read.
   if (others.length === 0) return moveBalance(db, first.before, first.after, { amount: first.amount, settled: false });
-  const values = JSON.stringify(
-    moves.map(({ before: { did, environment, network, contract, state, threshold }, after, amount }) => [
-      ...[did, environment, network, contract, state, threshold, amount, after.state],
-    ]),
-  );
+  const values = moves.map(({ before: { did, environment, network, contract, state, threshold }, after, amount }) => [
+    ...[did, environment, network, contract, state, threshold, amount, after.state],
+  ]);
   const balance = sql`${escrows.balance} + (k.value ->> 6)`;
-  return [
+  return mustChange(
+    db,
     db
       .update(escrows)
       .set({ balance, state: sql`k.value ->> 7` })
-      .from(sql`json_each(${values}) k`)
+      .from(sql`${eachOf(values)} k`)
       .where(
         sql`${escrows.did} = k.value ->> 0 and ${escrows.environment} = k.value ->> 1 and ${escrows.network} = k.value ->> 2
           and ${escrows.contract} = k.value ->> 3 and ${escrows.state} = k.value ->> 4 and ${escrows.threshold} = k.value ->> 5
           and ${isForeseenState(sql`k.value ->> 7`, { balance })}`,
       ),
-    guard(db, sql`changes() = ${moves.length}`),
-  ];
+    moves.length,
+  );
 };
 
 /** Relative like `moveBalance`, because disputes of one vault are filed and ended concurrently. */
@@ -146,7 +146,7 @@ export const dropSandboxEscrows = (db: Database, dids: readonly string[]): State
     .delete(escrows)
     .where(
       and(
-        sql`${escrows.did} in (select value from json_each(${JSON.stringify(dids)}))`,
+        isOneOf(escrows.did, dids),
         eq(escrows.environment, "sandbox"),
         sql`exists (select 1 from escrows o where o.did = ${escrows.did} and o.environment = 'production' and o.network = ${escrows.network})`,
       ),
@@ -158,7 +158,7 @@ const appendFormerWallet = (wallet: string): SQL<string> => {
   const now = sql`cast(unixepoch('subsec') * 1000 as integer)`;
   return sql`case when ${escrows.operationalWallet} = ${wallet} then ${escrows.formerWallets} else
     (select json_group_array(json(value)) from (
-      select value from json_each(${escrows.formerWallets}) where value ->> 'until' > ${now} - ${FORMER_WALLETS_KEPT_MS}
+      select value from ${eachOf(escrows.formerWallets)} where value ->> 'until' > ${now} - ${FORMER_WALLETS_KEPT_MS}
       union all select json_object('wallet', ${escrows.operationalWallet}, 'until', ${now}))) end`;
 };
 
@@ -239,10 +239,7 @@ export const linkThresholds = (db: Database, { did, network }: Vault): Statement
 
 /** Does this on all networks of agents, after an escrow was deleted. */
 export const linkThresholdsOfAgents = (db: Database, dids: readonly string[]): Statement =>
-  db
-    .update(escrows)
-    .set(LINKED_THRESHOLD)
-    .where(sql`${escrows.did} in (select value from json_each(${JSON.stringify(dids)}))`);
+  db.update(escrows).set(LINKED_THRESHOLD).where(isOneOf(escrows.did, dids));
 
 /** The longest lag first. */
 export const findLaggingEscrows = (db: Database, after: Due, limit: number): Read<Due[]> => {

@@ -3,12 +3,13 @@ import { and, eq, sql } from "drizzle-orm";
 import { type Hash, hashDid, shortenHash } from "../chain/hashes.ts";
 import { WALLETS_KEPT } from "../core/limits.ts";
 import { type Database, type Read, read, type Statement } from "../db/batch.ts";
+import { eachOf, selectFields } from "../db/lists.ts";
 import { agents } from "../db/tables/agents.ts";
 import { type NamedWallet, namedWallets } from "../db/tables/money.ts";
 
 export const nameWallets = (db: Database, wallets: readonly NamedWallet[]): Statement[] => {
-  const named = JSON.stringify(wallets.map(({ did, network, wallet, since }) => [did, network, wallet, since]));
-  const rows = sql`select value ->> 0, value ->> 1, value ->> 2, value ->> 3 from json_each(${named}) where true`;
+  const named = wallets.map(({ did, network, wallet, since }) => [did, network, wallet, since]);
+  const rows = sql`select ${selectFields(4)} from ${eachOf(named)} where true`;
   return wallets.length === 0 ? [] : [db.insert(namedWallets).select(rows).onConflictDoNothing()];
 };
 
@@ -29,17 +30,15 @@ export const findOwnPayments = <P extends PaidBy>(
   network: string,
   payments: readonly P[],
 ): Read<ReadonlySet<P>> => {
-  const wanted = JSON.stringify(
-    payments.map(({ providerDidHash, payer, minedAt }) => [shortenHash(providerDidHash), payer, minedAt]),
-  );
-  const own = sql`select 1 from json_each(${agents.wallets}) w where w.value ->> 0 = k.value ->> 1 and w.value ->> 1 < k.value ->> 2`;
+  const wanted = payments.map(({ providerDidHash, payer, minedAt }) => [shortenHash(providerDidHash), payer, minedAt]);
+  const own = sql`select 1 from ${eachOf(agents.wallets)} w where w.value ->> 0 = k.value ->> 1 and w.value ->> 1 < k.value ->> 2`;
   // The agent's row has all of its wallets unless it is full.
   const named = sql`json_array_length(${agents.wallets}) >= ${WALLETS_KEPT} and exists (select 1 from named_wallets n
     where n.did = ${agents.did} and n.network = ${network} and n.wallet = k.value ->> 1 and n.since < k.value ->> 2)`;
   return read(
     db
       .select({ at: sql<number>`k.key`.as("at"), did: agents.did })
-      .from(sql`json_each(${wanted}) k`)
+      .from(sql`${eachOf(wanted)} k`)
       .crossJoin(agents)
       // Literal text, so that SQLite uses the partial index.
       .where(sql`did_hash <> '' and ${agents.didHash} = k.value ->> 0 and (exists (${own}) or ${named})`),

@@ -12,6 +12,7 @@ import {
 } from "../db/batch.ts";
 import { selectClockOffset, selectConsumersOffset, type Timed } from "../db/clock.ts";
 import { compileInsert, compileOnce, type RowOf } from "../db/compiled.ts";
+import { eachOf } from "../db/lists.ts";
 import { type AgentRow, agents } from "../db/tables/agents.ts";
 import { paymentIntents, receipts, type TransactionRow, transactions } from "../db/tables/money.ts";
 import { type PaidIntent, paidIntentColumns, selectFromIntent } from "../intents/find-store.ts";
@@ -82,11 +83,11 @@ export const findFacilitatedAmong = (
   network: string,
   settlements: readonly { readonly txHash: string; readonly logIndex: number }[],
 ): Read<{ txHash: string; logIndex: number }[]> => {
-  const wanted = JSON.stringify(settlements.map(({ txHash, logIndex }) => [txHash, logIndex]));
+  const wanted = settlements.map(({ txHash, logIndex }) => [txHash, logIndex]);
   return readAll(
     db
       .select({ txHash: transactions.txHash, logIndex: transactions.logIndex })
-      .from(sql`json_each(${wanted}) k`)
+      .from(sql`${eachOf(wanted)} k`)
       .crossJoin(transactions)
       .where(
         sql`${transactions.network} = ${network} and ${transactions.txHash} = k.value ->> 0 and ${transactions.logIndex} = k.value ->> 1

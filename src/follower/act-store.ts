@@ -1,6 +1,7 @@
 // Store of the acts of keys: acts that raised an alert, and calls that wait in an authority (CHN-33).
 import { and, asc, eq, gt, type SQL, sql } from "drizzle-orm";
 import { type Database, type Read, read, readAll, type Statement } from "../db/batch.ts";
+import { eachOf, isOneOf, selectFields } from "../db/lists.ts";
 import { type KeyActRow, keyActs } from "../db/tables/chain.ts";
 import { noteUnrequestedThreshold, type UnrequestedThreshold } from "../escrow/store.ts";
 
@@ -21,19 +22,13 @@ export const ACT_IS_UNNOTED: SQL = sql`not ${isActNoted(sql`value ->> 6`, sql`va
 /** Updates the block of an act that a reorg has moved. */
 export const noteActs = (db: Database, rows: readonly KeyActRow[]): Statement[] =>
   splitActs(rows).map((part) => {
-    const values = JSON.stringify(
-      part.map((row) => [
-        ...[row.network, row.txHash, row.logIndex, row.blockNumber, row.minedAt, row.authority, row.operationId],
-        ...[row.nonce, row.caller, row.target, row.data, row.readyAt, row.asked ? 1 : 0],
-      ]),
-    );
-    const columns = sql.join(
-      Array.from({ length: 13 }, (_, at) => sql.raw(`value ->> ${at}`)),
-      sql`, `,
-    );
+    const values = part.map((row) => [
+      ...[row.network, row.txHash, row.logIndex, row.blockNumber, row.minedAt, row.authority, row.operationId],
+      ...[row.nonce, row.caller, row.target, row.data, row.readyAt, row.asked ? 1 : 0],
+    ]);
     return db
       .insert(keyActs)
-      .select(sql`select ${columns}, null from json_each(${values}) where true`)
+      .select(sql`select ${selectFields(13)}, null from ${eachOf(values)} where true`)
       .onConflictDoUpdate({
         target: [keyActs.network, keyActs.txHash, keyActs.logIndex],
         set: { blockNumber: sql`excluded.block_number`, minedAt: sql`excluded.mined_at` },
@@ -47,12 +42,7 @@ export const findCalls = (db: Database, network: string, operationIds: readonly 
     db
       .select()
       .from(keyActs)
-      .where(
-        and(
-          eq(keyActs.network, network),
-          sql`${keyActs.operationId} in (select value from json_each(${JSON.stringify(operationIds)}))`,
-        ),
-      ),
+      .where(and(eq(keyActs.network, network), isOneOf(keyActs.operationId, operationIds))),
   );
 
 /** A call that an authority has executed or cancelled. `nonce`: how often it was scheduled until then. */
@@ -60,17 +50,17 @@ export type EndedCall = { readonly operationId: string; readonly nonce: number; 
 
 export const endCalls = (db: Database, network: string, ended: readonly EndedCall[]): Statement[] =>
   splitActs(ended).map((part) => {
-    const values = JSON.stringify(part.map(({ operationId, nonce, blockNumber }) => [operationId, nonce, blockNumber]));
+    const values = part.map(({ operationId, nonce, blockNumber }) => [operationId, nonce, blockNumber]);
     return db
       .update(keyActs)
       .set({
-        endedBlock: sql`(select e.value ->> 2 from json_each(${values}) e
+        endedBlock: sql`(select e.value ->> 2 from ${eachOf(values)} e
           where e.value ->> 0 = ${keyActs.operationId} and e.value ->> 1 = ${keyActs.nonce})`,
       })
       .where(
         and(
           eq(keyActs.network, network),
-          sql`(operation_id, nonce) in (select e.value ->> 0, e.value ->> 1 from json_each(${values}) e)`,
+          sql`(operation_id, nonce) in (select ${selectFields(2)} from ${eachOf(values)})`,
           sql`ended_block is null`,
         ),
       );
@@ -92,9 +82,9 @@ const ENDED_BLOCKS = 10_000;
 /** Deletes acts that a reorg removed, acts that are booked, and calls that ended long ago or expired. */
 export const pruneActs = (db: Database, seen: ActsSeen): Statement => {
   const { network, after, through, places, booked, readySince } = seen;
-  const known = JSON.stringify(places.map(({ txHash, logIndex }) => [txHash, logIndex]));
+  const known = places.map(({ txHash, logIndex }) => [txHash, logIndex]);
   const gone = sql`(block_number > ${after} and block_number <= ${through}
-    and (tx_hash, log_index) not in (select value ->> 0, value ->> 1 from json_each(${known})))`;
+    and (tx_hash, log_index) not in (select ${selectFields(2)} from ${eachOf(known)}))`;
   const over = sql`(ended_block <= ${booked - ENDED_BLOCKS} or ready_at < ${readySince})`;
   return db
     .delete(keyActs)

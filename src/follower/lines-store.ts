@@ -1,7 +1,8 @@
 // Store of the lines of vaults (MKT-23), and of what is found by a provider's hash: escrows, markets and wallets.
 import { getTableColumns, type SQL, sql } from "drizzle-orm";
 import { type Hash, shortenHash } from "../chain/hashes.ts";
-import { type Database, guard, type Read, read, readAll, type Statement } from "../db/batch.ts";
+import { type Database, mustChange, type Read, read, readAll, type Statement } from "../db/batch.ts";
+import { eachOf, selectFields } from "../db/lists.ts";
 import { agentMarkets, agents, type MarketRow, type WalletSince } from "../db/tables/agents.ts";
 import type { VaultRef } from "../db/tables/chain.ts";
 import {
@@ -17,7 +18,7 @@ import { isNewestLine } from "../escrow/store.ts";
 
 /** Joins the agents with these hashes. A short hash may match another agent too. */
 const joinAgentsByHash = (hashes: SQL): SQL =>
-  sql`json_each(${hashes}) k cross join agents a on a.did_hash <> '' and a.did_hash = k.value ->> 0`;
+  sql`${eachOf(hashes)} k cross join agents a on a.did_hash <> '' and a.did_hash = k.value ->> 0`;
 
 /** In both environments. */
 export const findEscrowsByHash = (db: Database, network: string, hashes: readonly Hash[]): Read<EscrowRow[]> =>
@@ -91,30 +92,15 @@ export const insertLines = (db: Database, lines: readonly LedgerLine[]): Stateme
   Array.from({ length: Math.ceil(lines.length / AT_ONCE) }, (_, n) =>
     lines.slice(n * AT_ONCE, (n + 1) * AT_ONCE),
   ).flatMap((part) => {
-    const values = JSON.stringify(
-      part.map((line) => [
-        ...[line.network, line.txHash, line.logIndex, line.did, line.contract, line.kind, line.amount, line.held],
-        ...[
-          line.deposited,
-          line.blockNumber,
-          line.blockHash,
-          line.minedAt,
-          line.number,
-          line.settlementKey,
-          line.parts,
-        ],
-      ]),
-    );
-    const column = (at: number): SQL => sql.raw(`value ->> ${at}`);
-    const columns = sql.join(
-      Array.from({ length: 13 }, (_, at) => column(at)),
-      sql`, `,
-    );
-    const names = sql`${column(13)}, ${column(14)}`;
-    return [
+    const values = part.map((line) => [
+      ...[line.network, line.txHash, line.logIndex, line.did, line.contract, line.kind, line.amount, line.held],
+      ...[line.deposited, line.blockNumber, line.blockHash, line.minedAt, line.number, line.settlementKey, line.parts],
+    ]);
+    return mustChange(
+      db,
       db
         .insert(ledgerLines)
-        .select(sql`select ${columns}, 0, ${names} from json_each(${values}) where true`)
+        .select(sql`select ${selectFields(13)}, 0, ${selectFields(2, 13)} from ${eachOf(values)} where true`)
         .onConflictDoUpdate({
           target: [ledgerLines.network, ledgerLines.txHash, ledgerLines.logIndex],
           set: Object.fromEntries(
@@ -134,8 +120,8 @@ export const insertLines = (db: Database, lines: readonly LedgerLine[]): Stateme
           ),
           setWhere: sql`ledger_lines.reversed = 1`,
         }),
-      guard(db, sql`changes() = ${sql.raw(String(part.length))}`),
-    ];
+      part.length,
+    );
   });
 
 const toCamelCase = (name: string): string => name.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase());
@@ -145,7 +131,7 @@ export type GoneLines = VaultRef & { readonly lines: number; readonly amount: nu
 
 /** Ranges of line numbers after a block, two for each vault: lines above its newest kept line, and settlements that put nothing into the vault. */
 const selectLineNumbersAfter = (network: string, vaults: readonly VaultRef[], block: number): SQL => {
-  const all = sql`from json_each(${JSON.stringify(vaults.map(({ did, contract }) => [did, contract]))})`;
+  const all = sql`from ${eachOf(vaults.map(({ did, contract }) => [did, contract]))}`;
   const kept = sql`select k.number from ledger_lines k where k.did = value ->> 0 and k.network = ${network}
     and k.contract = value ->> 1 and k.number > 0 and k.block_number <= ${block} and k.reversed = 0
     order by k.number desc limit 1`;
@@ -195,7 +181,8 @@ export const reverseLinesAfter = (
 ): Statement[] =>
   gone.length === 0
     ? []
-    : [
+    : mustChange(
+        db,
         db
           .update(ledgerLines)
           .set({ reversed: true })
@@ -203,7 +190,7 @@ export const reverseLinesAfter = (
             sql`(network, tx_hash, log_index) in (select l.network, l.tx_hash, l.log_index
               from ${selectLineNumbersAfter(network, gone, block)} cross join ledger_lines l where ${isLineAfter(network)})`,
           ),
-        guard(db, sql`changes() = ${sql.raw(String(countGoneLines(gone)))}`),
-      ];
+        countGoneLines(gone),
+      );
 
 export const countGoneLines = (gone: readonly GoneLines[]): number => gone.reduce((sum, { lines }) => sum + lines, 0);

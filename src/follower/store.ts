@@ -11,6 +11,7 @@ import {
   readOne,
   type Statement,
 } from "../db/batch.ts";
+import { eachOf, isOneOf } from "../db/lists.ts";
 import {
   type BookedBlock,
   bookedBlocks,
@@ -63,8 +64,8 @@ export const moveFollower = (
 /** Applies a change to the stored list, because another run may have changed the list meanwhile. */
 const applyBoundChange = ({ added, ended }: BoundChange): SQL<string> =>
   sql`(select json_group_array(value) from (
-    select value from json_each(followers.bound) where value not in (select value from json_each(${JSON.stringify(ended)}))
-    union all select value from json_each(${JSON.stringify(added)}) where value not in (select value from json_each(followers.bound))))`;
+    select value from ${eachOf(followers.bound)} where value not in (select value from ${eachOf(ended)})
+    union all select value from ${eachOf(added)} where value not in (select value from ${eachOf(followers.bound)})))`;
 
 /** Records an intent that was bound to a payment after the network's booked block. */
 export const noteBound = (db: Database, network: string, intentId: string): Statement =>
@@ -104,8 +105,8 @@ export const changeTurned = (
           .update(followers)
           .set({
             turned: sql`(select json_group_array(value) from (
-              select value from json_each(followers.turned) where value not in (select value from json_each(${JSON.stringify(recorded)}))
-              union all select value from json_each(${JSON.stringify(added)}) where value not in (select value from json_each(followers.turned))))`,
+              select value from ${eachOf(followers.turned)} where value not in (select value from ${eachOf(recorded)})
+              union all select value from ${eachOf(added)} where value not in (select value from ${eachOf(followers.turned)})))`,
           })
           .where(eq(followers.network, network)),
       ];
@@ -165,7 +166,7 @@ export const noteVaults = (
       target: [bookedBlocks.network, bookedBlocks.number],
       set: {
         vaults: sql`(select json_group_array(json(value)) from
-          (select value from json_each(booked_blocks.vaults) union all select value from json_each(excluded.vaults)))`,
+          (select value from ${eachOf(bookedBlocks.vaults)} union all select value from ${eachOf(sql`excluded.vaults`)}))`,
       },
     }),
 ];
@@ -238,12 +239,7 @@ export const findSettlementsWithLines = (db: Database, transactionIds: readonly 
           sql`${ledgerLines.reversed} = 0`,
         ),
       )
-      .where(
-        and(
-          sql`${transactions.transactionId} in (select value from json_each(${JSON.stringify(transactionIds)}))`,
-          sql`reversed_at is null`,
-        ),
-      ),
+      .where(and(isOneOf(transactions.transactionId, transactionIds), sql`reversed_at is null`)),
     (rows) => rows.map((row) => ({ ...row, line: row.line?.txHash ? row.line : null, hasVault: row.hasVault === 1 })),
   );
 
@@ -278,12 +274,7 @@ export const findDifferencesOf = (db: Database, network: string, dids: readonly 
     db
       .select()
       .from(ledgerDifferences)
-      .where(
-        and(
-          eq(ledgerDifferences.network, network),
-          sql`${ledgerDifferences.did} in (select value from json_each(${JSON.stringify(dids)}))`,
-        ),
-      ),
+      .where(and(eq(ledgerDifferences.network, network), isOneOf(ledgerDifferences.did, dids))),
   );
 
 // ---- Vaults ----------------------------------------------------------------------------------------------------------------
@@ -310,7 +301,7 @@ export const findEscrowsBookedLast = (db: Database, network: string, limit: numb
       .from(escrows)
       .where(
         and(
-          sql`did in (select v.value ->> 'did' from booked_blocks b cross join json_each(b.vaults) v
+          sql`did in (select v.value ->> 'did' from booked_blocks b cross join ${eachOf(sql`b.vaults`)} v
             where b.network = ${network} and b.number > coalesce((select number from booked_blocks
               where network = ${network} order by number desc limit 1 offset ${NOTES_BACK}), 0)
             order by b.number desc limit ${limit})`,
@@ -326,5 +317,5 @@ export const findEscrowsOfProviders = (db: Database, network: string, dids: read
     db
       .select()
       .from(escrows)
-      .where(and(sql`did in (select value from json_each(${JSON.stringify(dids)}))`, eq(escrows.network, network))),
+      .where(and(isOneOf(sql`did`, dids), eq(escrows.network, network))),
   );

@@ -5,6 +5,7 @@ import { DAY_MS, STATUS_LIST_SIZE } from "../core/limits.ts";
 import type { AgentStatus } from "../core/vocabulary.ts";
 import { type Database, type Read, read, readAll, readOne, type Statement } from "../db/batch.ts";
 import { compileInsert } from "../db/compiled.ts";
+import { eachOf, isOneOf, selectFields } from "../db/lists.ts";
 import {
   type AgentRow,
   type CertificateRow,
@@ -46,7 +47,7 @@ export const findCertificatesSetToEnd = (db: Database, dids: readonly string[]):
       .select({ did: certificates.did })
       .from(certificates)
       .where(
-        sql`(did, jti) in (select a.did, a.certificate_jti from json_each(${JSON.stringify(dids)}) cross join agents a on a.did = value)
+        sql`(did, jti) in (select a.did, a.certificate_jti from ${eachOf(dids)} cross join agents a on a.did = value)
           and replaced_at is not null`,
       ),
     (rows) => new Set(rows.map(({ did }) => did)),
@@ -80,19 +81,14 @@ export const replaceCertificatesOf = (db: Database, dids: readonly string[], rep
   db
     .update(certificates)
     .set({ replacedAt })
-    .where(
-      and(
-        sql`did in (select value from json_each(${JSON.stringify(dids)}))`,
-        or(isNull(certificates.replacedAt), gt(certificates.replacedAt, replacedAt)),
-      ),
-    );
+    .where(and(isOneOf(sql`did`, dids), or(isNull(certificates.replacedAt), gt(certificates.replacedAt, replacedAt))));
 
 export const insertCertificate = compileInsert((db) => db.insert(certificates));
 
 export const insertCertificates = (db: Database, rows: readonly CertificateRow[]): Statement =>
   db.insert(certificates).select(
-    sql`select value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5, value ->> 6, value ->> 7, value ->> 8, null
-        from json_each(${JSON.stringify(
+    sql`select ${selectFields(9)}, null
+        from ${eachOf(
           rows.map((row) => [
             row.did,
             row.jti,
@@ -104,7 +100,7 @@ export const insertCertificates = (db: Database, rows: readonly CertificateRow[]
             row.issuedAt,
             row.expiresAt,
           ]),
-        )})`,
+        )}`,
   );
 
 /** The status list's value for certificates of an agent in a status (IDN-12). */
@@ -150,12 +146,7 @@ export const listCertificatesOf = (db: Database, dids: readonly string[], status
   db
     .update(certificates)
     .set({ listedStatus: LISTED_STATUS[status] })
-    .where(
-      and(
-        sql`did in (select value from json_each(${JSON.stringify(dids)}))`,
-        ne(certificates.listedStatus, LISTED_STATUS[status]),
-      ),
-    );
+    .where(and(isOneOf(sql`did`, dids), ne(certificates.listedStatus, LISTED_STATUS[status])));
 
 // ---- Places and status lists ----------------------------------------------------------------------------------------
 
@@ -174,10 +165,9 @@ const PLACES_DRAWN = 16;
 const NEWEST = sql`(select list_id from status_lists order by list_id desc limit 1) as newest`;
 
 /** Draws places, each at most once. */
-const drawPlaces = (many: number): string =>
-  JSON.stringify([
-    ...new Set(Array.from(crypto.getRandomValues(new Uint32Array(many)), (value) => value % STATUS_LIST_SIZE)),
-  ]);
+const drawPlaces = (many: number): number[] => [
+  ...new Set(Array.from(crypto.getRandomValues(new Uint32Array(many)), (value) => value % STATUS_LIST_SIZE)),
+];
 
 /** After this many taken places in one draw, the list may be full enough to open a new one. */
 const CROWDED_AFTER = 2;
@@ -195,7 +185,7 @@ export const findListPlace = (db: Database): Read<DrawnPlace | null> =>
         taken: sql<number>`drawn.key`.as("taken"),
       })
       .from(NEWEST)
-      .innerJoin(sql`json_each(${drawPlaces(PLACES_DRAWN)}) as drawn`, sql`true`)
+      .innerJoin(sql`${eachOf(drawPlaces(PLACES_DRAWN))} as drawn`, sql`true`)
       .where(
         sql`not exists (select 1 from certificates c where c.list_id = newest.list_id and c.idx = drawn.value
                 and c.expires_at > ${computePlaceFreeBefore()})`,
@@ -216,7 +206,7 @@ export const findPlaces = (db: Database, many: number): Read<DrawnPlace[]> =>
         taken: sql<number>`drawn.key`.as("taken"),
       })
       .from(NEWEST)
-      .innerJoin(sql`json_each(${drawPlaces(DRAWN_FOR_EACH * many + PLACES_DRAWN)}) as drawn`, sql`true`)
+      .innerJoin(sql`${eachOf(drawPlaces(DRAWN_FOR_EACH * many + PLACES_DRAWN))} as drawn`, sql`true`)
       .where(
         sql`not exists (select 1 from certificates c where c.list_id = newest.list_id and c.idx = drawn.value
                 and c.expires_at > ${computePlaceFreeBefore()})`,
@@ -230,9 +220,7 @@ export const clearPlaces = (db: Database, places: readonly Place[]): Statement =
     .delete(certificates)
     .where(
       and(
-        sql`(list_id, idx) in (select value ->> 0, value ->> 1 from json_each(${JSON.stringify(
-          places.map(({ listId, idx }) => [listId, idx]),
-        )}))`,
+        sql`(list_id, idx) in (select ${selectFields(2)} from ${eachOf(places.map(({ listId, idx }) => [listId, idx]))})`,
         lte(certificates.expiresAt, computePlaceFreeBefore()),
       ),
     );
@@ -271,7 +259,7 @@ export const sampleNewestList = (db: Database): Read<{ listId: number; taken: nu
     db
       .select({
         listId: sql<number>`newest.list_id`.as("list_id"),
-        taken: sql<number>`(select count(*) from json_each(${drawPlaces(PLACES_SAMPLED)}) as drawn
+        taken: sql<number>`(select count(*) from ${eachOf(drawPlaces(PLACES_SAMPLED))} as drawn
             cross join certificates c on c.list_id = newest.list_id and c.idx = drawn.value
             and c.expires_at > ${computePlaceFreeBefore()})`.as("taken"),
       })

@@ -15,6 +15,7 @@ import {
 import { selectClockOffset, type Timed } from "../db/clock.ts";
 import { compileInsert, compileOnce, type RowOf } from "../db/compiled.ts";
 import { deflateJson } from "../db/deflated.ts";
+import { eachOf } from "../db/lists.ts";
 import { splitIntoParts } from "../db/parts.ts";
 import { platforms } from "../db/tables/accounts.ts";
 import { type AgentRow, agentMarkets, agents, aids, aidVersions, type MarketRow } from "../db/tables/agents.ts";
@@ -191,7 +192,7 @@ const ancestorsByDid = compileOnce((db) =>
     .select({ agent: getTableColumns(agents), depth: sql<number>`chain.key`.as("depth") })
     .from(agents)
     .innerJoin(
-      sql`json_each((select delegators from agents where did = ${sql.placeholder("did")})) as chain`,
+      sql`${eachOf(sql`(select delegators from agents where did = ${sql.placeholder("did")})`)} as chain`,
       sql`${agents.did} = chain.value`,
     ),
 );

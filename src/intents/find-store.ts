@@ -5,6 +5,7 @@ import type { Due } from "../core/due.ts";
 import { type Database, type Read, readAll, readOne } from "../db/batch.ts";
 import type { WithProviderOffset } from "../db/clock.ts";
 import { selectProvidersOffset } from "../db/clock.ts";
+import { isOneOf } from "../db/lists.ts";
 import { type IntentRow, paymentIntents } from "../db/tables/money.ts";
 import { BLOCK_CLOCK_SKEW_MS, LATE_FACILITATION_MS } from "./states.ts";
 
@@ -98,4 +99,4 @@ export const selectFromIntent = (intentId: string | Placeholder) => ({
 /** The consumers of intents and the principals that they left unpaid: a subquery of `did`, `environment`, `principal_id`. `intentIds`: JSON. */
 export const selectRatedConsumers = (intentIds: SQL<string>): SQL =>
   sql`(select consumer_did as did, environment, provider_principal_id as principal_id from payment_intents
-    where intent_id in (select value from json_each(${intentIds})))`;
+    where ${isOneOf(sql`intent_id`, intentIds)})`;

@@ -4,6 +4,7 @@ import type { Due } from "../core/due.ts";
 import { type Database, type Read, readAll } from "../db/batch.ts";
 import { selectConsumersOffset, type Timed } from "../db/clock.ts";
 import { compileOnce } from "../db/compiled.ts";
+import { eachOf } from "../db/lists.ts";
 import { type IntentRow, paymentIntents } from "../db/tables/money.ts";
 import { type PaidIntent, paidIntentColumns, selectFromIntent } from "./find-store.ts";
 import { BLOCK_CLOCK_SKEW_MS } from "./states.ts";
@@ -42,11 +43,11 @@ export const findIntentsWithLostPayments = (
   network: string,
   payments: readonly { readonly txHash: string; readonly logIndex: number }[],
 ): Read<Timed<IntentRow>[]> => {
-  const wanted = JSON.stringify(payments.map(({ txHash, logIndex }) => [txHash, logIndex]));
+  const wanted = payments.map(({ txHash, logIndex }) => [txHash, logIndex]);
   return readAll(
     db
       .select({ ...getTableColumns(paymentIntents), clockOffsetMs: selectConsumersOffset(paymentIntents) })
-      .from(sql`json_each(${wanted}) k`)
+      .from(sql`${eachOf(wanted)} k`)
       .crossJoin(paymentIntents)
       // Literal text, so that SQLite uses the partial index.
       .where(
@@ -87,7 +88,7 @@ export const findBoundIntents = (db: Database, network: string): Read<Timed<Inte
     db
       .select({ ...getTableColumns(paymentIntents), clockOffsetMs: selectConsumersOffset(paymentIntents) })
       .from(sql`followers f`)
-      .crossJoin(sql`json_each(f.bound) b`)
+      .crossJoin(sql`${eachOf(sql`f.bound`)} b`)
       .crossJoin(paymentIntents)
       .where(sql`f.network = ${network} and ${paymentIntents.intentId} = b.value`),
   );
@@ -96,7 +97,7 @@ export const findIntentsByHash = (db: Database, hashes: readonly string[]): Read
   readAll(
     db
       .select({ ...getTableColumns(paymentIntents), clockOffsetMs: selectConsumersOffset(paymentIntents) })
-      .from(sql`json_each(${JSON.stringify([...new Set(hashes)])}) k`)
+      .from(sql`${eachOf([...new Set(hashes)])} k`)
       .crossJoin(paymentIntents)
       .where(sql`${paymentIntents.intentHash} = k.value`),
   );
@@ -110,7 +111,7 @@ export const findIntentsOfTerms = (
   payments: readonly UnnamedPayment[],
   { life, most }: { readonly life: number; readonly most: number },
 ): Read<Timed<IntentRow>[]> => {
-  const wanted = JSON.stringify(payments.map(({ terms, payer, minedAt }) => [terms, payer, minedAt]));
+  const wanted = payments.map(({ terms, payer, minedAt }) => [terms, payer, minedAt]);
   const ofTerms = (n: SQL): SQL => sql`${n}.terms = k.value ->> 0 and ${n}.transaction_id is null`;
   const minedAt = sql`k.value ->> 2`;
   // The newest intent has the latest clock. Without its offset, a sandbox whose clock is far ahead would have its whole history scanned.
@@ -121,8 +122,8 @@ export const findIntentsOfTerms = (
     and n.expires_at > ${minedAt} + ${selectOffset(sql`n`)} - ${BLOCK_CLOCK_SKEW_MS}
     and n.status in ('OPEN', 'ABANDONED') and n.payer is (k.value ->> 1)
     order by n.created_at desc limit ${most}`;
-  const found = sql`select j.value from json_each(${wanted}) k
-    cross join json_each((select json_group_array(intent_id) from (${payable}))) j`;
+  const found = sql`select j.value from ${eachOf(wanted)} k
+    cross join ${eachOf(sql`(select json_group_array(intent_id) from (${payable}))`)} j`;
   return readAll(
     db
       .select({ ...getTableColumns(paymentIntents), clockOffsetMs: selectConsumersOffset(paymentIntents) })

@@ -4,10 +4,11 @@ import { hashDid, hashTerms } from "../chain/hashes.ts";
 import type { Due } from "../core/due.ts";
 import { type Move, move } from "../core/machine.ts";
 import type { IntentStatus } from "../core/vocabulary.ts";
-import { type Database, guard, mustChange, type Read, readAll, readOne, type Statement } from "../db/batch.ts";
+import { type Database, mustChange, type Read, readAll, readOne, type Statement } from "../db/batch.ts";
 import type { Timed, TimedFor } from "../db/clock.ts";
 import { selectConsumersOffset, selectConsumersOffsetForCaller } from "../db/clock.ts";
 import { compileInsert } from "../db/compiled.ts";
+import { isOneOf } from "../db/lists.ts";
 import { type IntentRow, paymentIntents } from "../db/tables/money.ts";
 import { spendHolds } from "../db/tables/spending.ts";
 import { BLOCK_CLOCK_SKEW_MS, intentMachine } from "./states.ts";
@@ -33,7 +34,7 @@ export const findIntents = (db: Database, intentIds: SQL<string>): Read<Timed<In
     db
       .select({ ...getTableColumns(paymentIntents), clockOffsetMs: selectConsumersOffset(paymentIntents) })
       .from(paymentIntents)
-      .where(sql`${paymentIntents.intentId} in (select value from json_each(${intentIds}))`),
+      .where(isOneOf(paymentIntents.intentId, intentIds)),
   );
 
 /** Finds an intent for an agent that may be its consumer. If its end is not recorded yet, also reads how far the network's payments were seen. */
@@ -226,18 +227,15 @@ export const moveIntents = (
   db: Database,
   intentIds: readonly string[],
   { from, to }: Move<IntentStatus>,
-): Statement[] => [
-  db
-    .update(paymentIntents)
-    .set({ status: to })
-    .where(
-      and(
-        sql`${paymentIntents.intentId} in (select value from json_each(${JSON.stringify(intentIds)}))`,
-        eq(paymentIntents.status, from),
-      ),
-    ),
-  guard(db, sql`changes() = ${sql.raw(String(intentIds.length))}`),
-];
+): Statement[] =>
+  mustChange(
+    db,
+    db
+      .update(paymentIntents)
+      .set({ status: to })
+      .where(and(isOneOf(paymentIntents.intentId, intentIds), eq(paymentIntents.status, from))),
+    intentIds.length,
+  );
 
 export const markAbandonRated = (db: Database, intentId: string): Statement[] =>
   mustChange(

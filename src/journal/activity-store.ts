@@ -5,6 +5,7 @@ import { HOUR_MS } from "../core/limits.ts";
 import type { ActivityAction, Actor, ActorType, Environment } from "../core/vocabulary.ts";
 import { type Database, type Read, read, readAll, type Statement } from "../db/batch.ts";
 import { compileWrite } from "../db/compiled.ts";
+import { eachOf } from "../db/lists.ts";
 import { selectBareColumns } from "../db/pages.ts";
 import { splitIntoParts } from "../db/parts.ts";
 import { type ActivityRow, activityEntries } from "../db/tables/journal.ts";
@@ -80,9 +81,8 @@ export const findNewestChanges = (
 ): Read<(ActivityRow["changes"] | null)[]> => {
   const newest = sql<string | null>`(select e.changes from activity_entries e indexed by activity_entries_by_subject
     where e.platform_id = k.value ->> 0 and e.subject_id = k.value ->> 1 and e.action = ${action} order by e.seq desc limit 1)`;
-  return read(
-    db.select({ changes: newest.as("changes") }).from(sql`json_each(${JSON.stringify(subjects)}) k`),
-    (rows) => rows.map(({ changes }) => (changes === null ? null : JSON.parse(changes))),
+  return read(db.select({ changes: newest.as("changes") }).from(sql`${eachOf(subjects)} k`), (rows) =>
+    rows.map(({ changes }) => (changes === null ? null : JSON.parse(changes))),
   );
 };
 

@@ -4,6 +4,7 @@ import type { AskedRows } from "../core/page.ts";
 import type { AlertKind } from "../core/vocabulary.ts";
 import { type Database, mustChange, type Read, readAll, readOne, type Statement } from "../db/batch.ts";
 import { readNewest } from "../db/pages.ts";
+import { eachOf, selectFields } from "../db/lists.ts";
 import { type AlertRow, alertMails, alerts } from "../db/tables/journal.ts";
 
 type NewAlert = Omit<typeof alerts.$inferInsert, "seen" | "mailedAt" | "acknowledgedAt" | "acknowledgedBy">;
@@ -34,7 +35,6 @@ export function putAlerts(
     ...[alertId, kind, subject, message, raisedAt, lastSeenAt],
     ...tags,
   ]);
-  const columns = sql`value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5`;
   const set = {
     lastSeenAt: sql`excluded.last_seen_at`,
     message: sql`excluded.message`,
@@ -42,7 +42,7 @@ export function putAlerts(
   };
   return db
     .insert(alerts)
-    .select(sql`select ${columns}, 1, null, null, null from json_each(${JSON.stringify(values)}) where ${condition}`)
+    .select(sql`select ${selectFields(6)}, 1, null, null, null from ${eachOf(values)} where ${condition}`)
     .onConflictDoUpdate({ ...OPEN_TARGET, set });
 }
 

@@ -2,6 +2,7 @@
 import { eq, type SQL, sql } from "drizzle-orm";
 import { type Database, type Read, readAll, readOne, type Statement } from "../db/batch.ts";
 import { countEnded, type EndedCount, type EndingTable, selectEndedKeys } from "../db/ended.ts";
+import { eachOf, isOneOf } from "../db/lists.ts";
 import { splitIntoParts } from "../db/parts.ts";
 import { type NoticeRow, notices, type PlatformRow, platforms } from "../db/tables/accounts.ts";
 
@@ -45,7 +46,7 @@ export type Digest = Pick<NoticeRow, "noticeId" | "platformId" | "recipient" | "
 
 /** Adds notices to their recipient's digest, of which there is one until it is taken. It names at most `most` notices, and counts the others. */
 export const addToDigest = (db: Database, { account, held, ...row }: Digest, now: number, most: number): Statement => {
-  const merged = sql`select value from json_each(notices.data, '$.held') union all select value from json_each(excluded.data, '$.held')`;
+  const merged = sql`select value from ${eachOf(sql`notices.data -> '$.held'`)} union all select value from ${eachOf(sql`excluded.data -> '$.held'`)}`;
   const count = sql`json_array_length(notices.data, '$.held') + json_array_length(excluded.data, '$.held')`;
   return db
     .insert(notices)
@@ -94,4 +95,4 @@ export const takeDueNotices = (
   );
 
 export const deleteNotices = (db: Database, ids: readonly string[]): Statement =>
-  db.delete(notices).where(sql`${notices.noticeId} in (select value from json_each(${JSON.stringify(ids)}))`);
+  db.delete(notices).where(isOneOf(notices.noticeId, ids));

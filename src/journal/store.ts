@@ -3,6 +3,7 @@ import { sql } from "drizzle-orm";
 import { sqliteTable } from "drizzle-orm/sqlite-core";
 import { type Database, type Read, read, type Statement } from "../db/batch.ts";
 import { compileInsert } from "../db/compiled.ts";
+import { isOneOf } from "../db/lists.ts";
 import { splitIntoParts } from "../db/parts.ts";
 import { eventColumns, events } from "../db/tables/journal.ts";
 import { selectMark } from "./outbox-store.ts";
@@ -30,7 +31,7 @@ export const findEventsOf = (db: Database, platformId: string, slice: number): R
   );
 
 export const deleteEvents = (db: Database, seqs: readonly number[]): Statement =>
-  db.delete(events).where(sql`${events.seq} in (select value from json_each(${JSON.stringify(seqs)}))`);
+  db.delete(events).where(isOneOf(events.seq, seqs));
 
 export const markListed = (db: Database, after: number, to: number): Statement =>
   db.update(events).set({ listed: 1 }).where(sql`${events.seq} > ${after} and ${events.seq} <= ${to}`);

@@ -3,6 +3,7 @@ import { eq, getTableColumns, type SQL, sql } from "drizzle-orm";
 import type { Environment } from "../core/vocabulary.ts";
 import { toVolumeDay, type VolumeMark, type VolumeMarks } from "../core/volume.ts";
 import { type Database, type Read, readAll, type Statement } from "../db/batch.ts";
+import { isOneOf } from "../db/lists.ts";
 import { splitIntoParts } from "../db/parts.ts";
 import { platforms } from "../db/tables/accounts.ts";
 import { accountVolumes, type VolumeRow } from "../db/tables/journal.ts";
@@ -28,9 +29,7 @@ export function findVolumes(db: Database, platformIds: readonly string[]): Read<
       .select({ platformId: platforms.platformId, marks: platforms.volumeMarks, volume })
       .from(platforms)
       .leftJoin(accountVolumes, eq(accountVolumes.platformId, platforms.platformId))
-      .where(
-        sql`${platforms.platformId} in (select value from json_each(${JSON.stringify([...new Set(platformIds)])}))`,
-      ),
+      .where(isOneOf(platforms.platformId, [...new Set(platformIds)])),
   );
 }
 

@@ -3,6 +3,7 @@ import { and, asc, eq, inArray, lt, lte, or, sql } from "drizzle-orm";
 import type { Due } from "../core/due.ts";
 import type { Environment } from "../core/vocabulary.ts";
 import { type Database, guard, mustChange, type Read, readAll, type Statement } from "../db/batch.ts";
+import { isOneOf } from "../db/lists.ts";
 import { type AgentRow, agentMarkets, type MarketRow } from "../db/tables/agents.ts";
 import { selectAgentEnvironment } from "../identity/store.ts";
 import { findAddressee, type NoticeAccount } from "../journal/notice-store.ts";
@@ -177,14 +178,7 @@ export const dropMarkets = (db: Database, { did, environment }: Pick<MarketRow, 
 
 /** Deletes the sandbox markets of agents that have left the sandbox. */
 export const dropSandboxMarkets = (db: Database, dids: readonly string[]): Statement =>
-  db
-    .delete(agentMarkets)
-    .where(
-      and(
-        sql`${agentMarkets.did} in (select value from json_each(${JSON.stringify(dids)}))`,
-        eq(agentMarkets.environment, "sandbox"),
-      ),
-    );
+  db.delete(agentMarkets).where(and(isOneOf(agentMarkets.did, dids), eq(agentMarkets.environment, "sandbox")));
 
 /** Refuses once the agent has been promoted: in its new environment, its document has to state its markets. */
 export const refusePromoted = (db: Database, { did, environment }: Pick<AgentRow, "did" | "environment">): Statement =>

@@ -2,6 +2,7 @@
 import { and, eq, type SQL, sql } from "drizzle-orm";
 import { DAY_MS } from "../core/limits.ts";
 import { type Condition, type Database, mustChange, type Read, readOne, type Statement } from "../db/batch.ts";
+import { eachOf } from "../db/lists.ts";
 import { type MainnetTrials, mainnetTrials } from "../db/tables/agents.ts";
 import type { Tenant } from "../db/tenant.ts";
 
@@ -27,20 +28,20 @@ const TOGETHER = { platformId: "" } as const;
 export const findTogether = (db: Database): Read<MainnetTrials | null> => findTrials(db, TOGETHER);
 
 const countInLastDay = (now: number): SQL =>
-  sql`(select count(*) from json_each(${mainnetTrials.asks}) where value > ${now - DAY_MS})`;
+  sql`(select count(*) from ${eachOf(mainnetTrials.asks)} where value > ${now - DAY_MS})`;
 
 type Further = { readonly further: number; readonly now: number };
 
 /** Adds to the row in SQL, so that calls of several accounts do not conflict. Refused if the sum would exceed `most` in 24 hours. */
 export function countTogether(db: Database, { further, now }: Further, most: number): Statement[] {
-  const added = JSON.stringify(Array.from({ length: further }, () => now));
+  const added = Array.from({ length: further }, () => now);
   const asks = sql`(select json_group_array(value) from (
-    select value from json_each(${mainnetTrials.asks}) where value > ${now - DAY_MS} union all select value from json_each(${added})))`;
+    select value from ${eachOf(mainnetTrials.asks)} where value > ${now - DAY_MS} union all select value from ${eachOf(added)}))`;
   return mustChange(
     db,
     db
       .insert(mainnetTrials)
-      .values({ ...TOGETHER, asks: JSON.parse(added), total: further })
+      .values({ ...TOGETHER, asks: added, total: further })
       .onConflictDoUpdate({
         target: mainnetTrials.platformId,
         set: { asks, total: sql`${mainnetTrials.total} + ${further}` },

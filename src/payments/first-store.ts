@@ -2,6 +2,7 @@
 import { sql } from "drizzle-orm";
 import { DAY_MS } from "../core/limits.ts";
 import { type Database, type Read, read } from "../db/batch.ts";
+import { eachOf } from "../db/lists.ts";
 import { matchesPurse } from "./spend-store.ts";
 
 /** Finds the first settlement that counts in the window of the agent and of each of its delegators, by DID, for limits in one currency. */
@@ -16,7 +17,7 @@ export const findFirstSettlements = (
   const first = sql<
     number | null
   >`(select l.at from spend_ledger l where ${matchesPurse("l", purse)} and l.at > ${began} order by l.at limit 1)`;
-  const spenders = sql`(select ${did} as did union all select value from json_each((select delegators from agents where did = ${did}))) chain`;
+  const spenders = sql`(select ${did} as did union all select value from ${eachOf(sql`(select delegators from agents where did = ${did})`)}) chain`;
   return read(
     db
       .select({ did: sql<string>`a.did`.as("did"), first: first.as("first") })

@@ -3,7 +3,8 @@
 import { and, eq, gte, type SQL, sql } from "drizzle-orm";
 import { PROVIDER_INTENTS_MAX } from "../core/limits.ts";
 import { BASE_UNITS_MAX, floorAmount } from "../core/money.ts";
-import { type Database, mustChange, type Read, read, type Statement } from "../db/batch.ts";
+import { CHANGED_ROWS, type Database, mustChange, type Read, read, type Statement } from "../db/batch.ts";
+import { eachOf, isOneOf, selectFields } from "../db/lists.ts";
 import { type AgentRow, agents } from "../db/tables/agents.ts";
 import type { IntentRow } from "../db/tables/money.ts";
 import { spendHolds, spendLedger, spendSums } from "../db/tables/spending.ts";
@@ -42,12 +43,12 @@ export const removeHoldEnd = (db: Database, intent: IntentRow): Statement[] =>
     db.update(spendHolds).set({ expiresAt: ENDLESS_HOLD }).where(isHoldOf(did, intent)),
     db.insert(spendHolds).select(
       sql`select ${did}, ${intent.environment}, ${ENDLESS_HOLD}, ${intent.intentId}, ${intent.amount}, ${intent.network}, ${intent.currency}
-          where changes() = 0`,
+          where ${CHANGED_ROWS} = 0`,
     ),
     db
       .update(spendSums)
       .set({ open: sql`${spendSums.open} + ${intent.amount}` })
-      .where(and(isPurseRow(did, intent), sql`changes() = 1`)),
+      .where(and(isPurseRow(did, intent), sql`${CHANGED_ROWS} = 1`)),
   ]);
 
 /** Moves the end of the hold to that of the intent as `after` has it: its offer ended, or a reorg removed its payment. */
@@ -63,12 +64,12 @@ export const moveHolds = (db: Database, before: IntentRow, after: IntentRow): St
 export const turnHoldsIntoSpending = (db: Database, intent: IntentRow, now: number): Statement[] =>
   intent.spenders.flatMap((did) => [
     db.delete(spendHolds).where(isHoldOf(did, intent)),
-    // If the hold was released before, changes() is 0 and the open sum stays as it is.
+    // If the hold was released before, no row was deleted, and the open sum stays as it is.
     db
       .update(spendSums)
       .set({
         settled: sql`${spendSums.settled} + ${intent.amount}`,
-        open: sql`${spendSums.open} - ${intent.amount} * changes()`,
+        open: sql`${spendSums.open} - ${intent.amount} * ${CHANGED_ROWS}`,
       })
       .where(isPurseRow(did, intent)),
     // Each settlement has a row at an instant of its own, so that totals and instants have the same order.
@@ -115,10 +116,8 @@ const ONE_BY_ONE_MAX = 10;
 export function releaseHolds(db: Database, intents: readonly IntentRow[]): Statement[] {
   const holds = intents.flatMap((intent) => intent.spenders.map((did) => ({ did, intent })));
   if (holds.length <= ONE_BY_ONE_MAX) return holds.flatMap(({ did, intent }) => releaseHold(db, did, intent));
-  const keys = JSON.stringify(
-    holds.map(({ did, intent }) => [did, intent.environment, toStoredHoldEnd(intent), intent.intentId]),
-  );
-  const released = sql`(select h.did, h.environment, h.currency, sum(h.amount) as amount from json_each(${keys}) k
+  const keys = holds.map(({ did, intent }) => [did, intent.environment, toStoredHoldEnd(intent), intent.intentId]);
+  const released = sql`(select h.did, h.environment, h.currency, sum(h.amount) as amount from ${eachOf(keys)} k
       join spend_holds h on h.did = k.value ->> 0 and h.environment = k.value ->> 1 and h.expires_at = k.value ->> 2
         and h.intent_id = k.value ->> 3
       group by h.did, h.environment, h.currency) as released`;
@@ -133,7 +132,7 @@ export function releaseHolds(db: Database, intents: readonly IntentRow[]): State
       ),
     db.delete(spendHolds).where(
       sql`(did, environment, expires_at, intent_id) in
-          (select value ->> 0, value ->> 1, value ->> 2, value ->> 3 from json_each(${keys}))`,
+          (select ${selectFields(4)} from ${eachOf(keys)})`,
     ),
   ];
 }
@@ -152,7 +151,7 @@ const releaseHold = (db: Database, did: string, intent: IntentRow): Statement[] 
   db
     .update(spendSums)
     .set({ open: sql`${spendSums.open} - ${intent.amount}` })
-    .where(and(isPurseRow(did, intent), sql`changes() = 1`)),
+    .where(and(isPurseRow(did, intent), sql`${CHANGED_ROWS} = 1`)),
 ];
 
 // ---- Holding --------------------------------------------------------------------------------------------------------------
@@ -171,16 +170,15 @@ export function holdAmount(
 ): Statement[] {
   const { now } = clock;
   const { environment, currency } = intent;
-  const dids = JSON.stringify(intent.spenders);
   const [consumer, ...delegators] = spenders;
   const also = sql`${isProviderUnchanged(intent, sellers)} and ${isWithinProviderShare(intent, now)}`;
   return [
-    ...(spenders.some(({ spend }) => spend.expired > 0) ? releaseExpiredHolds(db, dids, intent, clock) : []),
+    ...(spenders.some(({ spend }) => spend.expired > 0) ? releaseExpiredHolds(db, intent.spenders, intent, clock) : []),
     ...(consumer ? reserveSpend(db, consumer, intent, decimals, now, also) : []),
     ...delegators.flatMap((delegator) => reserveSpend(db, delegator, intent, decimals, now)),
     db.insert(spendHolds).select(
       sql`select value, ${environment}, ${intent.expiresAt}, ${intent.intentId}, ${intent.amount}, ${intent.network}, ${currency}
-            from json_each(${dids})`,
+            from ${eachOf(intent.spenders)}`,
     ),
   ];
 }
@@ -188,17 +186,13 @@ export function holdAmount(
 /** Removes expired holds whenever the next intent of their currency is opened, so that the sum over them stays short. */
 function releaseExpiredHolds(
   db: Database,
-  dids: string,
+  dids: readonly string[],
   { environment, currency }: SpentIn,
   clock: SpendClock,
 ): Statement[] {
   const purse = { did: sql`${spendSums.did}`, environment: sql`${environment}`, currency: sql`${currency}` };
   const own = (table: typeof spendSums | typeof spendHolds) =>
-    and(
-      sql`${table.did} in (select value from json_each(${dids}))`,
-      eq(table.environment, environment),
-      eq(table.currency, currency),
-    );
+    and(isOneOf(table.did, dids), eq(table.environment, environment), eq(table.currency, currency));
   return [
     db
       .update(spendSums)

@@ -5,6 +5,7 @@ import { DAY_MS } from "../core/limits.ts";
 import { type Database, type Read, read } from "../db/batch.ts";
 import type { Timed } from "../db/clock.ts";
 import { compileOnce, type RowOf } from "../db/compiled.ts";
+import { eachOf } from "../db/lists.ts";
 import { type AgentRow, agents } from "../db/tables/agents.ts";
 import type { IntentRow } from "../db/tables/money.ts";
 import { type PrincipalRow, principals } from "../db/tables/principals.ts";
@@ -102,7 +103,7 @@ const selectSpenders = compileOnce((db) => {
     .from(agents)
     .innerJoin(
       sql`(select ${consumerDid} as did, 0 as depth
-             union all select value, key + 1 from json_each((select delegators from agents where did = ${consumerDid}))) as chain`,
+             union all select value, key + 1 from ${eachOf(sql`(select delegators from agents where did = ${consumerDid})`)}) as chain`,
       sql`chain.did = ${agents.did}`,
     )
     .innerJoin(principals, eq(principals.principalId, agents.principalId))

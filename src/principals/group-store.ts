@@ -4,6 +4,7 @@ import { type AttestationStop, type CustomerStatus, ENVIRONMENTS, type Principal
 import { type Condition, type Database, guard, type Read, read, readAll, type Statement } from "../db/batch.ts";
 import { customers, type PrincipalRow, principals } from "../db/tables/principals.ts";
 import { type CascadeRow, walks } from "../db/tables/walks.ts";
+import { eachOf } from "../db/lists.ts";
 import { isOfTenant, type Tenant } from "../db/tenant.ts";
 import type { Stops } from "./effective-status.ts";
 
@@ -128,10 +129,10 @@ export const isGroupStopping = (db: Database, where: Condition): Read<boolean> =
 
 /** Aborts the batch unless all principals are as they were read. */
 export const refuseChangedPrincipals = (db: Database, rows: readonly PrincipalRow[]): Statement => {
-  const known = JSON.stringify(rows.map(({ principalId, updatedAt }) => [principalId, updatedAt]));
+  const known = rows.map(({ principalId, updatedAt }) => [principalId, updatedAt]);
   return guard(
     db,
-    sql`(select count(*) from json_each(${known}) as known cross join principals p on p.principal_id = known.value ->> 0
+    sql`(select count(*) from ${eachOf(known)} as known cross join principals p on p.principal_id = known.value ->> 0
       where p.updated_at = known.value ->> 1) = ${sql.raw(String(rows.length))}`,
   );
 };

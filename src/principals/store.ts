@@ -7,6 +7,7 @@ import type { AccountStop, PrincipalStatus } from "../core/vocabulary.ts";
 import { type Database, guard, mustChange, type Read, read, readOne, type Statement } from "../db/batch.ts";
 import { compileInsert } from "../db/compiled.ts";
 import { readNewest } from "../db/pages.ts";
+import { eachOf, isOneOf, selectFields } from "../db/lists.ts";
 import { type AttestationRow, attestations, type PrincipalRow, principals } from "../db/tables/principals.ts";
 import { isOfTenant, type Tenant } from "../db/tenant.ts";
 import {
@@ -270,15 +271,15 @@ export const countProviders = (
   db: Database,
   { left, come }: { readonly left: readonly string[]; readonly come: readonly string[] },
 ): Statement[] => {
-  const moves = JSON.stringify([...left.map((id) => [id, -1]), ...come.map((id) => [id, 1])]);
-  const moved = sql`(select sum(value ->> 1) from json_each(${moves}) where value ->> 0 = ${principals.principalId})`;
+  const moves = [...left.map((id) => [id, -1]), ...come.map((id) => [id, 1])];
+  const moved = sql`(select sum(value ->> 1) from ${eachOf(moves)} where value ->> 0 = ${principals.principalId})`;
   return [
     db
       .update(principals)
       .set({ providers: sql`${principals.providers} + ${moved}` })
       .where(
         and(
-          sql`${principals.principalId} in (select value ->> 0 from json_each(${moves}))`,
+          sql`${principals.principalId} in (select ${selectFields(1)} from ${eachOf(moves)})`,
           eq(principals.closed, false),
         ),
       ),
@@ -324,18 +325,15 @@ export const movePrincipals = (
   principalIds: readonly string[],
   { from, to }: Move<PrincipalStatus>,
   set: Pick<PrincipalRow, "statusReason" | "updatedAt">,
-): Statement[] => [
-  db
-    .update(principals)
-    .set({ ...set, status: to, ...(to === "CLOSED" && CLEARED_AT_CLOSING) })
-    .where(
-      and(
-        sql`principal_id in (select value from json_each(${JSON.stringify(principalIds)}))`,
-        eq(principals.status, from),
-      ),
-    ),
-  guard(db, sql`changes() = ${sql.raw(String(principalIds.length))}`),
-];
+): Statement[] =>
+  mustChange(
+    db,
+    db
+      .update(principals)
+      .set({ ...set, status: to, ...(to === "CLOSED" && CLEARED_AT_CLOSING) })
+      .where(and(isOneOf(sql`principal_id`, principalIds), eq(principals.status, from))),
+    principalIds.length,
+  );
 
 /** Moves all principals of a group at once, however many there are (PRN-24). */
 export const moveGroupRows = (db: Database, { where, set, note }: GroupMove, now: number): Statement =>

@@ -5,6 +5,7 @@ import type { Due } from "../core/due.ts";
 import { CONFIRMATION_WINDOW_HOURS, DAY_MS, HOUR_MS } from "../core/limits.ts";
 import { buildAccountRanges } from "../db/account-ranges.ts";
 import { type Database, type Read, read, readAll, readOne } from "../db/batch.ts";
+import { eachOf } from "../db/lists.ts";
 import { platforms } from "../db/tables/accounts.ts";
 import { BLOCK_CLOCK_SKEW_MS, LATE_FACILITATION_MS, PAID_INTENT_MS } from "../intents/states.ts";
 import { selectReadThrough } from "../intents/store.ts";
@@ -113,7 +114,7 @@ export const findEndingNetworks = (
   return read(
     db
       .select({ network: sql<string>`n.value`.as("network") })
-      .from(sql`json_each(${JSON.stringify(networks)}) n`)
+      .from(sql`${eachOf(networks)} n`)
       .where(sql`exists (${ending}) or exists (${awaited})`),
     (rows: { network: string }[]) => rows.map(({ network }) => network),
   );

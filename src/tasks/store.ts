@@ -13,6 +13,7 @@ import {
   type WithProviderOffset,
 } from "../db/clock.ts";
 import { compileGiven, compileInsert } from "../db/compiled.ts";
+import { isOneOf } from "../db/lists.ts";
 import { type TaskRow, type TransactionRow, tasks, transactions } from "../db/tables/money.ts";
 
 export type TaskWithTransaction = { task: TaskRow; transaction: TransactionRow };
@@ -28,11 +29,9 @@ export const findTask = (db: Database, taskId: TaskRef): Read<TaskOfTwoClocks | 
 
 /** Like findTask, for several tasks. `taskIds`: JSON. */
 export const findTasks = (db: Database, taskIds: SQL<string>): Read<TaskOfTwoClocks[]> =>
-  readAll(selectTasks(db, isOneOf(taskIds)));
+  readAll(selectTasks(db, isOneOf(sql`tasks.task_id`, taskIds)));
 
 export type TaskOfTwoClocks = Timed<TaskWithTransaction> & WithProviderOffset;
-
-const isOneOf = (taskIds: SQL<string>): SQL => sql`tasks.task_id in (select value from json_each(${taskIds}))`;
 
 const selectTasks = (db: Database, where: SQL) =>
   db
@@ -90,9 +89,9 @@ export const selectRatedPair = (taskId: TaskRef, side: "provider" | "consumer"):
 export const selectRatedPairs = (taskIds: SQL<string>, side: "provider" | "consumer"): SQL =>
   side === "provider"
     ? sql`(select provider_did as did, environment, coalesce(provider_rated_by, consumer_principal_id) as principal_id
-        from tasks where ${isOneOf(taskIds)})`
+        from tasks where ${isOneOf(sql`tasks.task_id`, taskIds)})`
     : sql`(select consumer_did as did, environment, coalesce(consumer_rated_by, provider_principal_id) as principal_id
-        from tasks where ${isOneOf(taskIds)})`;
+        from tasks where ${isOneOf(sql`tasks.task_id`, taskIds)})`;
 
 /** The principals under which a task that was read rates its sides. */
 export const pickCounterpartyPrincipals = ({ providerRatedBy, consumerRatedBy, ...at }: TaskRow) => ({

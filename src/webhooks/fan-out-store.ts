@@ -1,6 +1,7 @@
 // Store of the fan-out: the events after its mark, and the endpoints of their owners.
 import { asc, eq, sql } from "drizzle-orm";
 import { type Database, type Read, read, readAll } from "../db/batch.ts";
+import { isOneOf } from "../db/lists.ts";
 import { splitIntoParts } from "../db/parts.ts";
 import { agents } from "../db/tables/agents.ts";
 import { type EventRow, events } from "../db/tables/journal.ts";
@@ -21,7 +22,7 @@ export const findOpeners = (db: Database, intentIds: readonly string[]) =>
       .select({ intentId: paymentIntents.intentId, platformId: agents.platformId })
       .from(paymentIntents)
       .innerJoin(agents, eq(agents.did, paymentIntents.openedBy))
-      .where(sql`${paymentIntents.intentId} in (select value from json_each(${JSON.stringify(intentIds)}))`),
+      .where(isOneOf(paymentIntents.intentId, intentIds)),
   );
 
 export function findReceivers(db: Database, fresh: readonly EventRow[]): Read<EndpointRow[]> {

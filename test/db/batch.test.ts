@@ -14,6 +14,7 @@ import {
   toWriteRead,
 } from "../../src/db/batch.ts";
 import { countEnded, isEnded, selectEndedKeys } from "../../src/db/ended.ts";
+import { eachOf, isOneOf, selectFields } from "../../src/db/lists.ts";
 import { activityHeads, idempotencyOutcomes } from "../../src/db/tables/journal.ts";
 import { createWorld, type World } from "../support/world.ts";
 
@@ -54,6 +55,17 @@ describe("a commit", () => {
     await commit(db, mustChange(db, update("a")));
     await expect(commit(db, [insert("b"), ...mustChange(db, update("none"))])).rejects.toBeInstanceOf(Conflict);
     expect(await stored()).toEqual(["a 299"]);
+  });
+
+  it("is a conflict when a statement changes more or fewer rows than it must", async () => {
+    const updateListed = (keys: readonly string[]) =>
+      db.update(idempotencyOutcomes).set({ status: 299 }).where(isOneOf(idempotencyOutcomes.requestKey, keys));
+    await commit(db, [insert("a"), insert("b"), insert("c")]);
+    for (const rows of [1, 3])
+      await expect(commit(db, mustChange(db, updateListed(["a", "b"]), rows))).rejects.toBeInstanceOf(Conflict);
+    expect(await stored()).toEqual(["a 200", "b 200", "c 200"]);
+    await commit(db, mustChange(db, updateListed(["a", "b"]), 2));
+    expect(await stored()).toEqual(["a 299", "b 299", "c 200"]);
   });
 
   it("is a conflict when a guard's condition does not hold at its place in the batch", async () => {
@@ -130,6 +142,37 @@ describe("readings that start at the same time", () => {
     ]);
     expect(sound).toEqual({ status: "fulfilled", value: { a: { key: "a" } } });
     expect(failing).toMatchObject({ status: "rejected", reason: expect.any(Error) });
+  });
+});
+
+describe("a list in a statement", () => {
+  it("has a row for each value, with its place, also if an expression gives it", async () => {
+    const each = (list: Parameters<typeof eachOf>[0]) =>
+      db.select({ key: sql<number>`key`, value: sql`value` }).from(eachOf(list));
+    const expected = [
+      { key: 0, value: "a" },
+      { key: 1, value: 2 },
+    ];
+    expect(await each(["a", 2])).toEqual(expected);
+    expect(await each(sql`json_array('a', 2)`)).toEqual(expected);
+    expect(await each([])).toEqual([]);
+  });
+
+  it("may have rows, whose members are selected by their places", async () => {
+    const list = [
+      ["a", 1, "x"],
+      ["b", 2, "y"],
+    ];
+    const found = await db.all(sql`select ${selectFields(2)} from ${eachOf(list)}`);
+    const last = await db.all(sql`select ${selectFields(1, 2)} from ${eachOf(list)}`);
+    const members = (rows: unknown[]) => rows.map((one) => Object.values(one as object));
+    expect([members(found), members(last)]).toEqual([
+      [
+        ["a", 1],
+        ["b", 2],
+      ],
+      [["x"], ["y"]],
+    ]);
   });
 });
 

@@ -1,0 +1,15 @@
+// Lists in statements. A list is one JSON parameter, so that the text of a statement does not depend on its length.
+import { type AnyColumn, type SQL, sql } from "drizzle-orm";
+
+/** Values, or an expression of a JSON array. */
+type List = readonly unknown[] | SQL | AnyColumn;
+
+/** A source of one row for each value: the `value`, and its place in the list, `key`. D1 counts these rows as read. */
+export const eachOf = (list: List): SQL => sql`json_each(${Array.isArray(list) ? JSON.stringify(list) : list})`;
+
+export const isOneOf = (column: SQL | AnyColumn, list: List): SQL =>
+  sql`${column} in (select value from ${eachOf(list)})`;
+
+/** Selects `count` columns of a row that is an array, from the place `first` on. */
+export const selectFields = (count: number, first = 0): SQL =>
+  sql.raw(Array.from({ length: count }, (_one, at) => `value ->> ${first + at}`).join(", "));
