@@ -147,7 +147,7 @@ export async function reviseAgent(
       ...(agent.status !== before.agent.status && !replaced ? listCertificates(db, before.agent, agent.status) : []),
       ...(isFinal(agent.status) ? endIntentsOfAgents(db, [agent.did], deps.clock.now()) : []),
       ...(endsEarlierKey ? [endEarlierKeys(db, before.agent)] : []),
-      ...(earlierCountUntil === undefined ? [] : [replaceCertificates(db, agent.did, earlierCountUntil)]),
+      ...(earlierCountUntil === undefined ? [] : [replaceCertificates(db, [agent.did], earlierCountUntil)]),
       ...(certificate ? [clearPlace(db, certificate.row), insertCertificate(db, certificate.row)] : []),
       ...(newVersion ? await signVersion(db, deps, after, now) : []),
       recordActivity(db, agent, now, { ...activity, subject: { type: "agent", id: agent.did } }),

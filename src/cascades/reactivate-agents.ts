@@ -24,7 +24,7 @@ import {
   findPlaces,
   insertCertificates,
   listCertificatesOf,
-  replaceCertificatesOf,
+  replaceCertificates,
 } from "../identity/certificate-store.ts";
 import { watchCrowding } from "../identity/open-status-list.ts";
 import { insertAidVersions } from "../identity/store.ts";
@@ -91,7 +91,7 @@ export async function reactivateAgents(
       ? []
       : [
           // Earlier certificates are replaced, whatever their value in the status list.
-          replaceCertificatesOf(db, listDids(issued.map(({ agent }) => agent)), systemClock.now()),
+          replaceCertificates(db, listDids(issued.map(({ agent }) => agent)), systemClock.now()),
           clearPlaces(db, rows),
           insertCertificates(db, rows),
           ...insertAidVersions(

@@ -7,8 +7,11 @@ type List = readonly unknown[] | SQL | AnyColumn;
 /** A source of one row for each value: the `value`, and its place in the list, `key`. D1 counts these rows as read. */
 export const eachOf = (list: List): SQL => sql`json_each(${Array.isArray(list) ? JSON.stringify(list) : list})`;
 
+/** Compares with a single value directly, which reads no row of a list. */
 export const isOneOf = (column: SQL | AnyColumn, list: List): SQL =>
-  sql`${column} in (select value from ${eachOf(list)})`;
+  Array.isArray(list) && list.length === 1
+    ? sql`${column} = ${list[0]}`
+    : sql`${column} in (select value from ${eachOf(list)})`;
 
 /** Selects `count` columns of a row that is an array, from the place `first` on. */
 export const selectFields = (count: number, first = 0): SQL =>

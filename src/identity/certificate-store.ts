@@ -53,15 +53,6 @@ export const findCertificatesSetToEnd = (db: Database, dids: readonly string[]):
     (rows) => new Set(rows.map(({ did }) => did)),
   );
 
-/** Ends all certificates of the agent at an instant, unless they end earlier (AGT-22). */
-export const replaceCertificates = (db: Database, did: string, replacedAt: number): Statement =>
-  db
-    .update(certificates)
-    .set({ replacedAt })
-    .where(
-      and(eq(certificates.did, did), or(isNull(certificates.replacedAt), gt(certificates.replacedAt, replacedAt))),
-    );
-
 /** Ends the certificates of all keys but the present one, in real time: a rotation ends the grace of an earlier one (AGT-32). */
 export const endEarlierKeys = (db: Database, { did, keyId }: Pick<AgentRow, "did" | "keyId">): Statement => {
   const now = systemClock.now();
@@ -77,7 +68,8 @@ export const endEarlierKeys = (db: Database, { did, keyId }: Pick<AgentRow, "did
     );
 };
 
-export const replaceCertificatesOf = (db: Database, dids: readonly string[], replacedAt: number): Statement =>
+/** Ends all certificates of these agents at an instant, unless they end earlier (AGT-22). */
+export const replaceCertificates = (db: Database, dids: readonly string[], replacedAt: number): Statement =>
   db
     .update(certificates)
     .set({ replacedAt })

@@ -146,6 +146,23 @@ describe("readings that start at the same time", () => {
 });
 
 describe("a list in a statement", () => {
+  it("is compared with a column, and a single value is compared without a list", async () => {
+    await commit(db, [insert("a"), insert("b"), insert("c")]);
+    const find = async (keys: readonly string[]) => {
+      world.meter.reset();
+      const found = await db
+        .select({ key: idempotencyOutcomes.requestKey })
+        .from(idempotencyOutcomes)
+        .where(isOneOf(idempotencyOutcomes.requestKey, keys));
+      return found.map(({ key }) => key).sort();
+    };
+    expect(await find(["a", "c"])).toEqual(["a", "c"]);
+    expect(world.meter.reading.sql.join()).toContain("json_each");
+    expect(await find(["b"])).toEqual(["b"]);
+    expect(world.meter.reading.sql.join()).not.toContain("json_each");
+    expect(await find([])).toEqual([]);
+  });
+
   it("has a row for each value, with its place, also if an expression gives it", async () => {
     const each = (list: Parameters<typeof eachOf>[0]) =>
       db.select({ key: sql<number>`key`, value: sql`value` }).from(eachOf(list));
