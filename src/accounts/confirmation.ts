@@ -19,7 +19,7 @@ export async function confirmPerson(call: SessionCall, input: ConfirmationInput)
   const { current_password = "", totp } = input;
   const used = await judgePerson(call, caller, async (wrong) => {
     if (totp !== undefined) return useCode(deps.env, person, totp, now, () => wrong(toInvalidCodeError("totp")));
-    await judgePassword(call, wrong, person.hash, current_password, PASSWORD);
+    await judgePassword(call, wrong, person.hash, { password: current_password, field: PASSWORD });
     return {};
   });
   const view = { confirmed_until: toIso(now + CONFIRMATION_MINUTES * MINUTE_MS) };

@@ -44,7 +44,9 @@ export const requireCurrentPassword = (
   password: string,
   next?: string,
 ): Promise<ProvenPassword> =>
-  judgePerson(call, caller, (wrong) => judgePassword(call, wrong, stored, password, "current_password", next));
+  judgePerson(call, caller, (wrong) =>
+    judgePassword(call, wrong, stored, { password, field: "current_password", next }),
+  );
 
 /** Like `requireCurrentPassword`, for a mailed link. The link proves the address, so every network counts as known. */
 export async function requirePasswordOf(
@@ -54,7 +56,9 @@ export async function requirePasswordOf(
   password: string,
 ): Promise<ProvenPassword> {
   const attempt = await beginAttempt(call.deps, call.clientAddress, email);
-  return judgeAttempt(attempt, call.background, (wrong) => judgePassword(call, wrong, stored, password, "password"));
+  return judgeAttempt(attempt, call.background, (wrong) =>
+    judgePassword(call, wrong, stored, { password, field: "password" }),
+  );
 }
 
 /** `field`: the name of the password in the body. */
@@ -62,9 +66,7 @@ export async function judgePassword(
   { deps }: Pick<PasswordCall, "deps">,
   wrong: MarkFailed,
   stored: string | null,
-  password: string,
-  field: string,
-  next?: string,
+  { password, field, next }: { readonly password: string; readonly field: string; readonly next?: string | undefined },
 ): Promise<ProvenPassword> {
   const { matches, hash } = await checkPresentedPassword(deps, wrong, password, stored, () => next ?? null);
   if (matches && stored !== null) return { before: stored, hash };

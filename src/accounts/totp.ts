@@ -129,7 +129,7 @@ export async function removeTotp(call: SessionCall, { current_password, code }: 
   const now = deps.clock.now();
   const { caller, platform, person } = await readPerson(call);
   await judgePerson(call, caller, async (wrong) => {
-    await judgePassword(call, wrong, person.hash, current_password, "current_password");
+    await judgePassword(call, wrong, person.hash, { password: current_password, field: "current_password" });
     if (!hasTotp(person)) throw new ServiceError("invalid_status", { message: TOTP_NOT_IN_FORCE });
     await useCode(deps.env, person, code, now, () => wrong(toInvalidCodeError("code")));
   });

@@ -44,6 +44,6 @@ async function publishRating(deps: Deps, did: string): Promise<boolean> {
     await commit(db, scheduleRating(db, agent, null));
     return true;
   }
-  await commitAll(deps, publishDecay(db, deps, { agent, principal, markets, escrows }, now));
+  await commitAll(deps, publishDecay(deps, { agent, principal, markets, escrows }, now));
   return true;
 }

@@ -1,7 +1,7 @@
 // Applies a signal to one agent, or only the decay since its last one, as statements of one batch: its sums, its rating and the thresholds
 // that follow (TSK-5, TSK-23, MKT-16). The document becomes stale and is signed when it is next read.
 import type { Deps } from "../context.ts";
-import type { Database, Statement } from "../db/batch.ts";
+import type { Statement } from "../db/batch.ts";
 import type { AgentRow, CounterpartyRow } from "../db/tables/agents.ts";
 import type { EscrowRow } from "../db/tables/money.ts";
 import { applyRating, hasStateChanged, hasThresholdMoved } from "../escrow/changes.ts";
@@ -33,26 +33,25 @@ export type Rated = {
 
 /** A guard may refuse the batch: after a conflict the caller reads and decides again. */
 export function rateAgent(
-  db: Database,
   deps: Deps,
   source: RatedSource,
   change: Change,
 ): Rated & { readonly counterparty: CounterpartyRow } {
   const by = pickRatingMethod(deps.env, source.agent.environment);
-  const { counterparty, ...added } = addSignal(db, source.agent, { ...change, by });
-  return { ...publishRow(db, deps, source, { ...added, by, ...change }), counterparty };
+  const { counterparty, ...added } = addSignal(deps.db, source.agent, { ...change, by });
+  return { ...publishRow(deps, source, { ...added, by, ...change }), counterparty };
 }
 
 /** Publishes the rating as decay has left it. If decay has not moved it yet, schedules the next look for when it will have. */
-export function publishDecay(db: Database, deps: Deps, source: RatedSource, now: number): Statement[] {
+export function publishDecay(deps: Deps, source: RatedSource, now: number): Statement[] {
   const { agent } = source;
   const by = pickRatingMethod(deps.env, agent.environment);
   const rating = computeRatingFromRow(agent, by, now);
   if (rating === agent.agentRating)
-    return scheduleRating(db, agent, findNextChange(toAgentSums(agent), agent.ratingHeaviest, by, now));
+    return scheduleRating(deps.db, agent, findNextChange(toAgentSums(agent), agent.ratingHeaviest, by, now));
   const { ratingWeight, ratingWeighted, ratingInteractions, ratingCounterparties, ratingHeaviest } = agent;
   const sums = { ratingWeight, ratingWeighted, ratingInteractions, ratingCounterparties, ratingHeaviest };
-  return publishRow(db, deps, source, {
+  return publishRow(deps, source, {
     columns: { ...sums, agentRating: rating },
     added: null,
     statements: [],
@@ -71,7 +70,6 @@ type Publication = {
 };
 
 function publishRow(
-  db: Database,
   deps: Deps,
   source: RatedSource,
   { columns, added, statements, by, now, volume }: Publication,
@@ -94,9 +92,9 @@ function publishRow(
     statements: [
       ...statements,
       // The event of a turned escrow shows the agent, so the sums must still be those that were read: no relative update.
-      ...updateRating(db, before, written, toldOf ? null : added),
-      ...moved.filter(hasThresholdMoved).flatMap((escrow) => moveThreshold(db, escrow.before, escrow.after)),
-      ...recordEscrowChange(db, deps, after, toldOf, listed ? { agentRating: rating } : null, now),
+      ...updateRating(deps.db, before, written, toldOf ? null : added),
+      ...moved.filter(hasThresholdMoved).flatMap((escrow) => moveThreshold(deps.db, escrow.before, escrow.after)),
+      ...recordEscrowChange(deps, after, toldOf, listed ? { agentRating: rating } : null, now),
     ],
   };
 }
@@ -114,7 +112,6 @@ function computeRepublication(before: AgentRow, columns: RatingColumns, by: Rati
  * null if the directory shows no change.
  */
 export function recordEscrowChange(
-  db: Database,
   deps: Deps,
   after: RatedSource,
   turned: boolean,
@@ -125,7 +122,7 @@ export function recordEscrowChange(
   return [
     ...(turned
       ? [
-          recordEvent(db, agent, now, {
+          recordEvent(deps.db, agent, now, {
             type: "agent.escrow_state_changed",
             object: toAgentView(deps.config, after, now),
             // The row still has the states from before this batch.
@@ -133,6 +130,6 @@ export function recordEscrowChange(
           }),
         ]
       : []),
-    ...(listed ? recordRatingChange(db, agent, listed) : []),
+    ...(listed ? recordRatingChange(deps.db, agent, listed) : []),
   ];
 }

@@ -83,7 +83,6 @@ export function applyClaim(deps: Deps, of: Parties, found: FoundSeller, claim: C
 
 const recordEscrowTurn = (deps: Deps, { agent, ...source }: Omit<RatedSource, "turned">, now: number): Statement[] =>
   recordEscrowChange(
-    deps.db,
     deps,
     { ...source, agent: { ...agent, updatedAt: Math.max(agent.updatedAt, now) } },
     true,

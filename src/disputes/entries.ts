@@ -40,11 +40,12 @@ export function noteDecision(
   now: number,
 ): Statement[] {
   const { dispute: before } = found;
-  return recordInBothLogs(db, actor, found, now, "dispute.decided", {
+  const changes = {
     status: { from: before.status, to: status },
     resolution: { from: before.resolution, to: resolution },
     refund_amount: { from: null, to: refund_amount },
-  });
+  };
+  return recordInBothLogs(db, actor, found, now, { action: "dispute.decided", changes });
 }
 
 type FoundDispute = Timed<WithProviderOffset & { readonly dispute: DisputeRow }>;
@@ -58,8 +59,9 @@ export const noteRepeatedPayout = (
   refundStatus: RefundStatus,
   now: number,
 ): Statement[] =>
-  recordInBothLogs(db, actor, found, now, "dispute.payout_repeated", {
-    refund_status: { from: found.dispute.refundStatus, to: refundStatus },
+  recordInBothLogs(db, actor, found, now, {
+    action: "dispute.payout_repeated",
+    changes: { refund_status: { from: found.dispute.refundStatus, to: refundStatus } },
   });
 
 function recordInBothLogs(
@@ -67,8 +69,7 @@ function recordInBothLogs(
   actor: Actor,
   found: FoundDispute,
   now: number,
-  action: ActivityAction,
-  changes: Changes,
+  entry: { readonly action: ActivityAction; readonly changes: Changes },
 ): Statement[] {
   const { environment, consumerPlatformId, providerPlatformId } = found.dispute;
   // If one platform has both agents, both keys and both instants are equal, and the map holds one entry.
@@ -77,11 +78,6 @@ function recordInBothLogs(
     [consumerPlatformId, now],
   ]);
   return [...logs].map(([platformId, at]) =>
-    recordActivity(db, { platformId, environment }, at, {
-      action,
-      actor,
-      subject: toDisputeSubject(found.dispute),
-      changes,
-    }),
+    recordActivity(db, { platformId, environment }, at, { ...entry, actor, subject: toDisputeSubject(found.dispute) }),
   );
 }

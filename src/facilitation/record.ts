@@ -80,7 +80,7 @@ export async function recordSettlement(call: AgentCall, evidence: Evidence): Pro
         moved ? { updatedAt: providerNow, ...toMovedStates([change.after]) } : {},
       ),
       ...(change ? moveBalance(db, change.before, change.after, gain) : []),
-      ...(change ? recordEscrowChange(db, deps, source, moved, moved ? {} : null, providerNow) : []),
+      ...(change ? recordEscrowChange(deps, source, moved, moved ? {} : null, providerNow) : []),
       ...(uncounted > 0 ? [raiseAlert(db, toUncoveredAlert(evidence, uncounted))] : []),
       ...recordEventForParties(db, intent, now, settled),
       ...(opened ? recordEventForParties(db, intent, now, opened) : []),

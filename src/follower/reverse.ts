@@ -146,7 +146,6 @@ function moveEscrowBack(
     ...moved,
     ...markDocumentStale(db, agent, { updatedAt: now, ...toMovedStates([after]) }),
     ...recordEscrowChange(
-      db,
       deps,
       { ...source, agent: { ...agent, updatedAt: Math.max(agent.updatedAt, now) } },
       true,

@@ -73,7 +73,6 @@ async function recordTurnsOfAgent(deps: Deps, did: string, changes: FindTurns): 
   return [
     ...markDocumentStale(db, agent, { updatedAt: now, ...states }),
     ...recordEscrowChange(
-      db,
       deps,
       { ...source, agent: { ...agent, updatedAt: Math.max(agent.updatedAt, now) }, escrows: held },
       own.some(hasStateChanged),

@@ -352,7 +352,7 @@ async function commitSecondTrip(
   const { deps, route, background } = incoming;
   const kept =
     idempotency && platformId !== null
-      ? await recordOutcome(deps.db, idempotency, platformId, route.status, view, deps.clock.now())
+      ? await recordOutcome(deps.db, idempotency, platformId, { status: route.status, view }, deps.clock.now())
       : [];
   const guards = incoming.lockedDid === null ? (credential.guards?.(deps.db) ?? []) : [];
   await commitAll(deps, [...guards, ...statements, ...kept], background);

@@ -68,8 +68,7 @@ export async function recordOutcome(
   db: Database,
   idempotency: Idempotency,
   platformId: string,
-  status: number,
-  view: unknown,
+  { status, view }: { readonly status: number; readonly view: unknown },
   now: number,
 ): Promise<Statement[]> {
   const { requestKey, bodyHash, sealed } = idempotency;

@@ -52,7 +52,10 @@ export async function keepRefusal(run: OutcomeContext, refusal: ServiceError): P
   const { message, detail, type } = refusal.extra;
   const stored = { refused: { code: refusal.code, extra: { message, detail, type } } };
   try {
-    await commit(db, await recordOutcome(db, idempotency, platformId, refusal.status, stored, clock.now()));
+    await commit(
+      db,
+      await recordOutcome(db, idempotency, platformId, { status: refusal.status, view: stored }, clock.now()),
+    );
   } catch (thrown) {
     // A racing call stored its outcome first, and that one counts.
     if (!(thrown instanceof Conflict)) throw thrown;

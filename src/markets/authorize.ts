@@ -112,13 +112,13 @@ const findRepeatedChanges = (deps: Deps, input: MarketInput, markets: readonly M
 
 /** The rows for which the chain has to be asked, each market once. */
 function toWantedRows(
-  { deps, now, environment }: ManagementCall,
+  call: ManagementCall,
   agent: AgentRow,
   input: MarketInput,
   markets: readonly MarketRow[],
 ): MarketRow[] {
   const rows = input.markets
-    .map((asked) => toProvisioningRow(deps, agent, environment, asked, markets, now))
+    .map((asked) => toProvisioningRow(call, agent, asked, markets))
     .filter((row) => row !== null);
   return rows.filter((row, i) => rows.findIndex((other) => isSameMarket(other, row)) === i);
 }
@@ -243,12 +243,10 @@ function refuseUnknownNetwork(markets: MarketInput["markets"], deps: Deps): void
  * and takes no new intents until the contract has the new wallet.
  */
 function toProvisioningRow(
-  deps: Deps,
+  { deps, now, environment }: ManagementCall,
   agent: AgentRow,
-  environment: Environment,
   asked: MarketInput["markets"][number],
   markets: readonly MarketRow[],
-  now: number,
 ): MarketRow | null {
   const network = findNetwork(deps.config.networks, asked.network)?.network ?? asked.network;
   const { market } = asked;

@@ -115,14 +115,7 @@ function recordStateMove(
 ): Statement[] {
   if (!found || environment !== found.agent.environment) return [];
   const held = escrows.map((row) => (row === before ? after : row));
-  return recordEscrowChange(
-    deps.db,
-    deps,
-    { ...found, markets, escrows: held },
-    hasStateChanged({ before, after }),
-    null,
-    now,
-  );
+  return recordEscrowChange(deps, { ...found, markets, escrows: held }, hasStateChanged({ before, after }), null, now);
 }
 
 const findOnNetwork = (rows: readonly EscrowRow[], { network }: Job): EscrowRow | undefined =>

@@ -165,8 +165,7 @@ export function holdAmount(
   intent: IntentRow,
   spenders: readonly SpenderRow[],
   sellers: readonly Seller[],
-  decimals: number,
-  clock: SpendClock,
+  { decimals, clock }: { readonly decimals: number; readonly clock: SpendClock },
 ): Statement[] {
   const { now } = clock;
   const { environment, currency } = intent;
@@ -174,8 +173,8 @@ export function holdAmount(
   const also = sql`${isProviderUnchanged(intent, sellers)} and ${isWithinProviderShare(intent, now)}`;
   return [
     ...(spenders.some(({ spend }) => spend.expired > 0) ? releaseExpiredHolds(db, intent.spenders, intent, clock) : []),
-    ...(consumer ? reserveSpend(db, consumer, intent, decimals, now, also) : []),
-    ...delegators.flatMap((delegator) => reserveSpend(db, delegator, intent, decimals, now)),
+    ...(consumer ? reserveSpend(db, consumer, intent, { decimals, now }, also) : []),
+    ...delegators.flatMap((delegator) => reserveSpend(db, delegator, intent, { decimals, now })),
     db.insert(spendHolds).select(
       sql`select value, ${environment}, ${intent.expiresAt}, ${intent.intentId}, ${intent.amount}, ${intent.network}, ${currency}
             from ${eachOf(intent.spenders)}`,
@@ -214,8 +213,7 @@ function reserveSpend(
   db: Database,
   { agent }: SpenderRow,
   { currency, amount: units }: Pick<IntentRow, "currency" | "amount">,
-  decimals: number,
-  now: number,
+  { decimals, now }: { readonly decimals: number; readonly now: number },
   also: SQL = sql`true`,
 ): Statement[] {
   const { did, environment, version, spendingLimit: limit } = agent;

@@ -99,7 +99,7 @@ export async function openIntent<V>(
     version,
     now: providerNow,
   }));
-  const holds = holdAmount(db, intent, [consumer, ...delegators], sellers, network.decimals, call);
+  const holds = holdAmount(db, intent, [consumer, ...delegators], sellers, { decimals: network.decimals, clock: call });
   await call.commit([...holds, insertIntent(db, intent), ...follower.notes], view);
   follower.send();
   return view;

@@ -115,7 +115,6 @@ function rateConsumer(deps: Deps, intent: Timed<IntentRow>, source: AgentWithPri
   const method = pickRatingMethod(deps.env, intent.environment);
   const { counterparty, heaviest } = source;
   return rateAgent(
-    deps.db,
     deps,
     { ...source, markets: [] },
     {

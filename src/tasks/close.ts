@@ -83,7 +83,9 @@ export function closeTask(
   const answered = toAnswerColumn(taskMove.to, closing.outcome, at > deps.clock.now());
   const task: TaskRow = { ...facts.task.task, ...closing, ...answered, status: taskMove.to, closedAt: at };
   const signals = computeSignals(deps, task, transaction, at);
-  const sides = givesSignals(task, transaction) ? rateBoth(deps, facts, signals, transaction, at, now) : UNRATED_SIDES;
+  const sides = givesSignals(task, transaction)
+    ? rateBoth(deps, facts, signals, transaction, { at, now })
+    : UNRATED_SIDES;
   const dated = dateProviderSignal(facts, at, now);
   const object = toTaskView(config, task, now);
   return {
@@ -132,11 +134,13 @@ const toRatedColumns = (
   ...(provider && providerRatedAt !== closedAt && { providerRatedAt }),
 });
 
+type Instants = { readonly at: number; readonly now: number };
+
 /**
  * Returns the instant of the provider's signal and the instant to compute it at. A signal is dated on the clock of its agent's platform (TSK-18): if
  * that clock differs from the task's, the signal is dated now on it, so that no rating ages by another platform's clock.
  */
-export function dateProviderSignal({ task }: ClosingFacts, at: number, now: number): { at: number; now: number } {
+export function dateProviderSignal({ task }: ClosingFacts, at: number, now: number): Instants {
   const apart = task === null ? 0 : computeClockDifference(task);
   return apart === 0 ? { at, now } : { at: now + apart, now: now + apart };
 }
@@ -157,16 +161,15 @@ function rateBoth(
   facts: ClosingFacts,
   signals: { provider: Signal; consumer: Signal },
   transaction: TransactionRow,
-  at: number,
-  now: number,
+  { at, now }: Instants,
 ): Closed["sides"] {
   const { task, provider, consumer } = facts;
   if (!task || !provider || !consumer) throw new Error("a task without its row or its parties");
   const under = pickCounterpartyPrincipals(task.task);
   const volume = { currency: transaction.currency, units: transaction.gross };
   // A promoted agent is not rated for tasks of the environment that it left (AGT-34).
-  const rate = (source: RatedSource, signal: Parameters<typeof rateAgent>[3]): SideRating =>
-    source.agent.environment === transaction.environment ? rateAgent(deps.db, deps, source, signal) : null;
+  const rate = (source: RatedSource, signal: Parameters<typeof rateAgent>[2]): SideRating =>
+    source.agent.environment === transaction.environment ? rateAgent(deps, source, signal) : null;
   return {
     provider: rate(toRatedProvider(facts, provider), {
       ...dateProviderSignal(facts, at, now),

@@ -57,8 +57,8 @@ function takeBackSignals(deps: Deps, facts: ClosingFacts, { escrows, turned }: E
   const volume = { currency: transaction.currency, units: -transaction.gross };
   const shared = { at: closedAt, now, takenBack: true, volume } as const;
   const rated = findRatedSides(facts);
-  const rate = (source: RatedSource, signal: Parameters<typeof rateAgent>[3]): Statement[] =>
-    rateAgent(deps.db, deps, source, signal).statements;
+  const rate = (source: RatedSource, signal: Parameters<typeof rateAgent>[2]): Statement[] =>
+    rateAgent(deps, source, signal).statements;
   const isRated = providerRatedBy !== null || consumerRatedBy !== null;
   return [
     // The task stays readable: how it ended, and its consumer's answer.

@@ -86,17 +86,17 @@ export function replaceVerdict(
     given: boolean,
     counterpartyPrincipalId: string,
     signals: readonly [Signal, Signal],
-    rest: Pick<Parameters<typeof rateAgent>[3], "counterparty" | "heaviest" | "at" | "now">,
+    rest: Pick<Parameters<typeof rateAgent>[2], "counterparty" | "heaviest" | "at" | "now">,
   ): Statement[] | null => {
     const [taken, add] = signals;
     if (source.agent.environment !== transaction.environment) return null;
     if (given) {
       if (taken.r === add.r && taken.weight === add.weight) return null;
       const replaces = { signal: taken, at: rest.at };
-      return rateAgent(deps.db, deps, source, { ...rest, add, replaces, counterpartyPrincipalId }).statements;
+      return rateAgent(deps, source, { ...rest, add, replaces, counterpartyPrincipalId }).statements;
     }
     if (!rates) return null;
-    return rateAgent(deps.db, deps, source, { ...rest, add, volume, counterpartyPrincipalId }).statements;
+    return rateAgent(deps, source, { ...rest, add, volume, counterpartyPrincipalId }).statements;
   };
   const providerAt = before.providerRatedAt ?? (before.providerRatedBy === null ? dated.at : closedAt);
   const sides = {

@@ -147,9 +147,7 @@ const rate: Act = async (stage) => {
   const now = deps.clock.now();
   const add = { r: stage.draw.below(11) / 10, weight: 1 + stage.draw.below(3) };
   const change = { add, at: now, now, counterpartyPrincipalId, counterparty, heaviest };
-  await commitAll(deps, rateAgent(deps.db, deps, { agent, principal, ...own }, change).statements).catch(
-    () => undefined,
-  );
+  await commitAll(deps, rateAgent(deps, { agent, principal, ...own }, change).statements).catch(() => undefined);
 };
 
 /** Makes attestations end within the hour, records them, and continues from there. */

@@ -61,7 +61,7 @@ async function openAcross(consumer: Agent, between: () => Promise<unknown>): Pro
   };
   await between();
   const sellers = [provider.did, ...(sponsor ? [sponsor.did] : [])].map((did) => ({ did, version: 1, now }));
-  await commit(db, holdAmount(db, intent, spenders, sellers, 6, { now, ahead: 0 }));
+  await commit(db, holdAmount(db, intent, spenders, sellers, { decimals: 6, clock: { now, ahead: 0 } }));
 }
 
 describe("between the two trips", () => {

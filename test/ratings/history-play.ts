@@ -201,7 +201,7 @@ export class Play {
     if (!source) throw new Error("an agent without its row");
     const add = toConsumerSignal(this.#method, what.name, what.amount);
     const change = { add, at, now: this.now, interaction: false, counterpartyPrincipalId: by, ...read } as const;
-    const rated = rateAgent(db, this.#deps, { ...source, markets: [], escrows: [] }, change);
+    const rated = rateAgent(this.#deps, { ...source, markets: [], escrows: [] }, change);
     await commit(db, rated.statements);
   }
 
