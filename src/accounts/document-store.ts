@@ -2,8 +2,8 @@
 import { and, eq, ne, type SQL, sql } from "drizzle-orm";
 import type { AskedRows } from "../core/page.ts";
 import { type Database, type Read, read, readOne, type Statement } from "../db/batch.ts";
-import { readNewest } from "../db/pages.ts";
 import { eachOf } from "../db/lists.ts";
+import { readNewest } from "../db/pages.ts";
 import { type DocumentRow, documents } from "../db/tables/accounts.ts";
 
 type Owner = string | SQL<string>;

@@ -3,6 +3,7 @@ import { and, notInArray, type SQL, sql } from "drizzle-orm";
 import type { Due } from "../core/due.ts";
 import type { ActivityAction } from "../core/vocabulary.ts";
 import { type Condition, type Database, guard, type Statement } from "../db/batch.ts";
+import { eachOf, isOneOf } from "../db/lists.ts";
 import { principals } from "../db/tables/principals.ts";
 import { type CascadeRow, walks } from "../db/tables/walks.ts";
 import {
@@ -14,7 +15,6 @@ import {
   RESTARTED_AT,
   WALK_KEY,
 } from "../jobs/walk-store.ts";
-import { eachOf, isOneOf } from "../db/lists.ts";
 import { type GroupMove, hasUnrecordedEnd, isMovable, selectStatusAfter } from "../principals/group-store.ts";
 
 /** A cascade at its beginning. */

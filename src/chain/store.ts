@@ -4,7 +4,15 @@ import { and, asc, eq, lte, type SQL, sql } from "drizzle-orm";
 import type { Due } from "../core/due.ts";
 import { BLOCK_CLOCK_SKEW_SECONDS, SECOND_MS } from "../core/limits.ts";
 import type { OperationKind, OperationStatus } from "../core/vocabulary.ts";
-import { type PlainStatement, type Database, mustChange, type Read, readAll, readOne, type Statement } from "../db/batch.ts";
+import {
+  type Database,
+  mustChange,
+  type PlainStatement,
+  type Read,
+  readAll,
+  readOne,
+  type Statement,
+} from "../db/batch.ts";
 import { isOneOf } from "../db/lists.ts";
 import { chainOperations, type OperationRow } from "../db/tables/chain.ts";
 import type { RefundRow } from "../db/tables/disputes.ts";

@@ -8,8 +8,8 @@ export type PlainStatement = BatchItem<"sqlite">;
 export type Read<T> = { readonly statement: PlainStatement; readonly map: (rows: never) => T };
 
 /**
- * What the outbox's queue processes after the commit: the outbox's events, and also the running hash of a platform's activity log, or the directory of
- * an environment (EVT-4, EVT-12, DIR-9).
+ * The commit makes the outbox deliver its events. It also names a platform whose activity log has new entries to hash, or an environment whose
+ * directory has new records (EVT-4, EVT-12, DIR-9).
  */
 export type Notification = { readonly activityOf?: string; readonly listedIn?: Environment };
 

@@ -1,7 +1,16 @@
 // Store of walks.
 import { and, asc, eq, is, SQL, sql } from "drizzle-orm";
 import { BEFORE_FIRST_DUE, type Due } from "../core/due.ts";
-import { type Database, guard, mustChange, type Read, readAll, readOne, type Statement } from "../db/batch.ts";
+import {
+  type Database,
+  guard,
+  mustChange,
+  type PlainStatement,
+  type Read,
+  readAll,
+  readOne,
+  type Statement,
+} from "../db/batch.ts";
 import { type Walk, type WalkKind, type WalkPayloads, walks } from "../db/tables/walks.ts";
 
 const isWalk = (kind: WalkKind, subject: string | SQL): SQL | undefined =>
@@ -110,5 +119,5 @@ export const changeWalks = (
     .where(and(eq(walks.kind, kind), where));
 
 /** Ends walks, whatever they have left. */
-export const deleteWalks = (db: Database, kind: WalkKind, where: SQL): Statement =>
+export const deleteWalks = (db: Database, kind: WalkKind, where: SQL): PlainStatement =>
   db.delete(walks).where(and(eq(walks.kind, kind), where));

@@ -3,8 +3,8 @@ import { and, asc, eq, getTableColumns, isNotNull, isNull, lte, or, type SQL, sq
 import type { AskedRows } from "../core/page.ts";
 import type { AlertKind } from "../core/vocabulary.ts";
 import { type Database, mustChange, type Read, readAll, readOne, type Statement } from "../db/batch.ts";
-import { readNewest } from "../db/pages.ts";
 import { eachOf, selectFields } from "../db/lists.ts";
+import { readNewest } from "../db/pages.ts";
 import { type AlertRow, alertMails, alerts } from "../db/tables/journal.ts";
 
 type NewAlert = Omit<typeof alerts.$inferInsert, "seen" | "mailedAt" | "acknowledgedAt" | "acknowledgedBy">;

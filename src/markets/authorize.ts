@@ -12,7 +12,6 @@ import { systemClock } from "../core/clock.ts";
 import { ServiceError, toValidationError } from "../core/errors.ts";
 import { MARKET_PROVISION_WAIT_MS } from "../core/limits.ts";
 import { sells } from "../core/roles.ts";
-import type { Environment } from "../core/vocabulary.ts";
 import { type ReadResults, readBatch, type Statement } from "../db/batch.ts";
 import type { AgentRow, MarketRow } from "../db/tables/agents.ts";
 import { parseCertificate } from "../identity/aid.ts";

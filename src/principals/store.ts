@@ -6,8 +6,8 @@ import { foldName } from "../core/text.ts";
 import type { AccountStop, PrincipalStatus } from "../core/vocabulary.ts";
 import { type Database, guard, mustChange, type Read, read, readOne, type Statement } from "../db/batch.ts";
 import { compileInsert } from "../db/compiled.ts";
-import { readNewest } from "../db/pages.ts";
 import { eachOf, isOneOf, selectFields } from "../db/lists.ts";
+import { readNewest } from "../db/pages.ts";
 import { type AttestationRow, attestations, type PrincipalRow, principals } from "../db/tables/principals.ts";
 import { isOfTenant, type Tenant } from "../db/tenant.ts";
 import {

@@ -2,7 +2,7 @@
 import { and, eq, getTableColumns, isNull, type SQL, sql } from "drizzle-orm";
 import { ATTEMPTS_KEPT } from "../core/limits.ts";
 import type { FoundRows } from "../core/page.ts";
-import { type PlainStatement, type Database, mustChange, type Read, readOne, type Statement } from "../db/batch.ts";
+import { type Database, mustChange, type PlainStatement, type Read, readOne, type Statement } from "../db/batch.ts";
 import { readRanged, selectBareColumns } from "../db/pages.ts";
 import { splitIntoParts } from "../db/parts.ts";
 import {

@@ -3,7 +3,16 @@
 import { and, eq, getTableColumns, sql } from "drizzle-orm";
 import { computeFirstId, decodeIdInstant } from "../core/ids.ts";
 import type { FoundRows } from "../core/page.ts";
-import { type PlainStatement, type Database, mustChange, type Read, read, readAll, readOne, type Statement } from "../db/batch.ts";
+import {
+  type Database,
+  mustChange,
+  type PlainStatement,
+  type Read,
+  read,
+  readAll,
+  readOne,
+  type Statement,
+} from "../db/batch.ts";
 import { fitsOrEndsScan, IS_SCAN_END, selectScan, toFoundRows } from "../db/pages.ts";
 import { splitIntoParts } from "../db/parts.ts";
 import { events } from "../db/tables/journal.ts";

@@ -1,7 +1,7 @@
 // Store of the running replays, and of the events that they queue again.
 import { and, eq, gt, sql } from "drizzle-orm";
 import type { Due } from "../core/due.ts";
-import { type PlainStatement, type Database, type Read, read, readAll, type Statement } from "../db/batch.ts";
+import { type Database, type PlainStatement, type Read, read, readAll, type Statement } from "../db/batch.ts";
 import { selectBareColumns } from "../db/pages.ts";
 import { platforms } from "../db/tables/accounts.ts";
 import { type EventRow, events } from "../db/tables/journal.ts";

@@ -2,7 +2,16 @@
 import { and, eq, type SQL, sql } from "drizzle-orm";
 import { WEBHOOKS_MAX } from "../core/limits.ts";
 import type { AskedRows } from "../core/page.ts";
-import { type PlainStatement, type Database, mustChange, type Read, read, readAll, readOne, type Statement } from "../db/batch.ts";
+import {
+  type Database,
+  mustChange,
+  type PlainStatement,
+  type Read,
+  read,
+  readAll,
+  readOne,
+  type Statement,
+} from "../db/batch.ts";
 import { readNewest } from "../db/pages.ts";
 import { events } from "../db/tables/journal.ts";
 import { type EndpointRow, webhookEndpoints as endpoints } from "../db/tables/webhooks.ts";
