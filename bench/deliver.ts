@@ -3,7 +3,7 @@ import { commitAll } from "../src/commit.ts";
 import type { Deps } from "../src/context.ts";
 import { computeFirstId } from "../src/core/ids.ts";
 import { toEventRow } from "../src/journal/events.ts";
-import { insertEvent } from "../src/journal/store.ts";
+import { insertEvent } from "../src/journal/log-store.ts";
 import { deliverDue } from "../src/webhooks/deliver.ts";
 import { fanOutEvents } from "../src/webhooks/fan-out.ts";
 

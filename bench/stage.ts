@@ -7,7 +7,7 @@ import { createTestHarness, experimental_readRawConfig } from "wrangler";
 import { drawSecrets, type EphemeralChain, startEphemeralChain } from "../scripts/ephemeral.ts";
 import type { SeededPlatform } from "../scripts/platform.ts";
 import { randomText } from "../scripts/secrets.ts";
-import { generateManagementKey } from "../src/accounts/management-key.ts";
+import { generateManagementKey } from "../src/accounts/keys.ts";
 import { type Network, parseNetworks } from "../src/chain/networks.ts";
 import { createId } from "../src/core/ids.ts";
 import { type Receiver, startReceiver } from "./receiver.ts";

@@ -1,6 +1,6 @@
 // The keys of the CA: draws a key, and checks a new secret against the keys that a service still needs (IDN-38).
 import { readFileSync } from "node:fs";
-import { findKeyFaults, type KeyFault, type SeenKey } from "../src/identity/authority-keys.ts";
+import { findKeyFaults, type KeyFault, type SeenKey } from "../src/identity/authority.ts";
 import { openCertificateAuthority } from "../src/protocol/certificate-authority.ts";
 import { newSigningJwk } from "./secrets.ts";
 

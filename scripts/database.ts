@@ -3,7 +3,7 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { getPlatformProxy, unstable_readConfig } from "wrangler";
-import { takeKeyPrefix } from "../src/accounts/management-key.ts";
+import { takeKeyPrefix } from "../src/accounts/keys.ts";
 import type { Env } from "../src/context.ts";
 import { computeSha256Hex } from "../src/core/encoding.ts";
 import { openDatabase } from "../src/db/batch.ts";

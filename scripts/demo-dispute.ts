@@ -3,7 +3,7 @@ import { compactVerify, createLocalJWKSet, decodeJwt, jwtVerify } from "jose";
 import type { Hex } from "viem";
 import { hashDid } from "../src/chain/hashes.ts";
 import { computeSha256Hex } from "../src/core/encoding.ts";
-import { parseAmount } from "../src/core/money.ts";
+import { parseAmount } from "../src/core/text.ts";
 import { tokenAbi } from "./chain/abi.ts";
 import { createClient } from "./chain/client.ts";
 import { approve, depositEscrow } from "./chain/payments.ts";

@@ -2,7 +2,7 @@
 // production, a provider, a consumer that pays on-chain and disputes the delivery, the arbiter, and a stranger that trusts only the published keys.
 // Exits non-zero at the first unexpected answer.
 import { compactVerify, createLocalJWKSet, decodeJwt, flattenedVerify, jwtVerify } from "jose";
-import { formatAmount, parseAmount } from "../src/core/money.ts";
+import { formatAmount, parseAmount } from "../src/core/text.ts";
 import { toCanonicalJson } from "../src/protocol/canonical-json.ts";
 import { importPrivateKeyPem } from "../src/protocol/ecdsa.ts";
 import {

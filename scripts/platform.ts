@@ -7,7 +7,7 @@ import type { Environment } from "../src/core/vocabulary.ts";
 import { commit, type Database } from "../src/db/batch.ts";
 import { managementKeys, platforms } from "../src/db/tables/accounts.ts";
 import { principals } from "../src/db/tables/principals.ts";
-import { beginChain } from "../src/journal/chain-store.ts";
+import { beginChain } from "../src/journal/volume-store.ts";
 
 export type PlatformKey = {
   readonly keyHash: string;

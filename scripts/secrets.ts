@@ -4,7 +4,7 @@ import { chmodSync, existsSync, mkdirSync, readFileSync, renameSync, writeFileSy
 import { dirname, join } from "node:path";
 import { generatePrivateKey, privateKeyToAddress } from "viem/accounts";
 import { z } from "zod";
-import { generateManagementKey, type KeyBrands, parseKeyBrands } from "../src/accounts/management-key.ts";
+import { generateManagementKey, type KeyBrands, parseKeyBrands } from "../src/accounts/keys.ts";
 import { encodeBase64Url } from "../src/core/encoding.ts";
 import { createId } from "../src/core/ids.ts";
 import { DID_PATTERN, generateDid } from "../src/protocol/did.ts";

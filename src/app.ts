@@ -1,58 +1,48 @@
 // The whole service as one Hono app: binds the routes to the entrances, and answers unknown paths and methods (HTTP-20).
 import { HonoBase } from "hono/hono-base";
 import { TrieRouter } from "hono/router/trie-router";
-import { documentRoutes } from "./accounts/document-routes.ts";
 import { computeRetentionMs } from "./accounts/erase.ts";
-import { keyRoutes } from "./accounts/key-routes.ts";
-import { noticeRoutes } from "./accounts/notice-routes.ts";
-import { pageRoutes } from "./accounts/page-routes.ts";
-import { passwordRoutes } from "./accounts/password-routes.ts";
-import { reviewRoutes } from "./accounts/review-routes.ts";
-import { accountRoutes } from "./accounts/routes.ts";
-import { sessionRoutes } from "./accounts/session-routes.ts";
-import { signUpRoutes } from "./accounts/sign-up-routes.ts";
-import { accountStatusRoutes } from "./accounts/suspension-routes.ts";
+import { accountStatusRoutes, reviewRoutes } from "./accounts/operator-routes.ts";
+import {
+  accountRoutes,
+  documentRoutes,
+  keyRoutes,
+  noticeRoutes,
+  pageRoutes,
+  usageRoutes,
+} from "./accounts/platform-routes.ts";
+import { passwordRoutes, sessionRoutes, signUpRoutes, totpRoutes } from "./accounts/session-routes.ts";
 import { checkAccountSealKeys } from "./accounts/totp.ts";
-import { totpRoutes } from "./accounts/totp-routes.ts";
-import { usageRoutes } from "./accounts/usage-routes.ts";
 import { agentRoutes } from "./agents/routes.ts";
+import { publicEntrance } from "./auth/access.ts";
 import { agentEntrance } from "./auth/agent.ts";
 import { keyConfiguration, managementEntrance } from "./auth/management.ts";
 import { accessConfiguration, operatorEntrance } from "./auth/operator.ts";
-import { publicEntrance } from "./auth/public.ts";
 import { sessionEntrance } from "./auth/session.ts";
 import { verifierEntrance } from "./auth/verifier.ts";
 import { customerStandingRoutes, principalStandingRoutes } from "./cascades/routes.ts";
 import { type Deps, type Env, refuseFaultyNetworks } from "./context.ts";
 import { ServiceError } from "./core/errors.ts";
 import { createId } from "./core/ids.ts";
-import { memoizeBy } from "./core/memo.ts";
+import { memoizeBy } from "./core/retry.ts";
 import { customerRoutes } from "./customers/routes.ts";
 import { directoryRoutes } from "./directory/routes.ts";
-import { operatorDisputeRoutes } from "./disputes/operator-routes.ts";
-import { disputeRoutes } from "./disputes/routes.ts";
+import { disputeRoutes, operatorDisputeRoutes } from "./disputes/routes.ts";
 import { facilitationRoutes } from "./facilitation/routes.ts";
 import { followerRoutes } from "./follower/routes.ts";
-import type { AppContext, AppEnv } from "./http/app-env.ts";
+import { type AppContext, type AppEnv, findDeps } from "./http/app-env.ts";
 import type { Entrances } from "./http/call.ts";
-import { findDeps } from "./http/deps.ts";
-import { bindService } from "./http/docs.ts";
-import { setCommonHeaders } from "./http/headers.ts";
-import { answerPreflight, findMethods } from "./http/methods.ts";
+import { answerPreflight, findMethods, setCommonHeaders } from "./http/headers.ts";
+import { bindService } from "./http/openapi.ts";
 import { chargeAddress } from "./http/rate-limit.ts";
-import { replicaConfiguration } from "./http/replicas.ts";
 import { toErrorResponse } from "./http/responses.ts";
 import type { Route } from "./http/route.ts";
 import { bindRoute } from "./http/router.ts";
-import { authorityRoutes } from "./identity/authority-routes.ts";
-import { handshakeRoutes } from "./identity/handshake-routes.ts";
+import { replicaConfiguration } from "./http/shared-cache.ts";
 import { resolverRoutes } from "./identity/resolver-routes.ts";
-import { identityRoutes } from "./identity/routes.ts";
+import { authorityRoutes, handshakeRoutes, identityRoutes } from "./identity/routes.ts";
 import { jobRoutes } from "./jobs/routes.ts";
-import { activityRoutes } from "./journal/activity-routes.ts";
-import { alertRoutes } from "./journal/alert-routes.ts";
-import { eventRoutes } from "./journal/event-routes.ts";
-import { operatorLogRoutes } from "./journal/operator-log-routes.ts";
+import { activityRoutes, alertRoutes, eventRoutes, operatorLogRoutes } from "./journal/routes.ts";
 import { marketRoutes } from "./markets/routes.ts";
 import { NETWORKS_PATH, networkRoutes } from "./networks/routes.ts";
 import { paymentRoutes } from "./payments/routes.ts";
@@ -65,7 +55,7 @@ import { sandboxRoutes } from "./sandbox/routes.ts";
 import { taskRoutes } from "./tasks/routes.ts";
 import { vaultRoutes } from "./vaults/routes.ts";
 import { verifierRoutes } from "./verifiers/routes.ts";
-import { checkResolver } from "./webhooks/resolve.ts";
+import { checkResolver } from "./webhooks/post.ts";
 import { webhookRoutes } from "./webhooks/routes.ts";
 import { checkSealKeys } from "./webhooks/secrets.ts";
 

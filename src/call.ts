@@ -3,10 +3,10 @@
 import type { Deps } from "./context.ts";
 import { type FieldError, type ServiceError, toFieldError, toValidationError } from "./core/errors.ts";
 import { type AskedRows, decodeCursor, type Listing } from "./core/page.ts";
-import type { ProductionFacts } from "./core/production.ts";
+import type { ProductionFacts } from "./core/roles.ts";
 import type { Actor, EconomicRole, Environment, Tier } from "./core/vocabulary.ts";
 import type { Database, ReadResults, Reads, Statement } from "./db/batch.ts";
-import type { Tenant } from "./db/tenant.ts";
+import type { Tenant } from "./db/statement.ts";
 import type { CertificateClaims } from "./protocol/certificate.ts";
 
 /** `session`: routes for a person only. A route that accepts a management key also accepts a session (CRED-13). */

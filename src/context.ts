@@ -3,21 +3,16 @@
 import { createChainGateway } from "./chain/evm.ts";
 import type { ChainGateway } from "./chain/gateway.ts";
 import { type Network, parseNetworks } from "./chain/networks.ts";
-import { type Clock, systemClock } from "./core/clock.ts";
-import type { Due } from "./core/due.ts";
+import { type Clock, type Due, systemClock } from "./core/clock.ts";
 import { SECOND_MS } from "./core/limits.ts";
-import { memoizeBy } from "./core/memo.ts";
+import { memoizeBy } from "./core/retry.ts";
 import { splitList } from "./core/text.ts";
 import type { Environment } from "./core/vocabulary.ts";
 import type { Volume } from "./core/volume.ts";
 import { type Database, openDatabase } from "./db/batch.ts";
-import type { AgentObject } from "./objects/agent-object.ts";
-import type { AttemptGuard } from "./objects/attempt-guard.ts";
+import type { AgentObject, IdempotencyObject, SandboxObject, WebhookObject } from "./objects/agent-object.ts";
 import type { ChainSigner } from "./objects/chain-signer.ts";
-import type { IdempotencyObject } from "./objects/idempotency-object.ts";
-import type { ReplayGuard } from "./objects/replay-guard.ts";
-import type { SandboxObject } from "./objects/sandbox-object.ts";
-import type { WebhookObject } from "./objects/webhook-object.ts";
+import type { AttemptGuard, ReplayGuard } from "./objects/guards.ts";
 import { type CertificateAuthority, openCertificateAuthority } from "./protocol/certificate-authority.ts";
 
 export type Env = {

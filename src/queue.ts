@@ -9,8 +9,7 @@ import {
   type WebhookMessage,
 } from "./context.ts";
 import { SECOND_MS } from "./core/limits.ts";
-import { memoizeBy } from "./core/memo.ts";
-import { runConcurrently } from "./core/parallel.ts";
+import { memoizeBy, runConcurrently } from "./core/retry.ts";
 import { isEnvironment } from "./core/vocabulary.ts";
 import { JOBS, SUBSCRIBERS } from "./cron.ts";
 import { commit } from "./db/batch.ts";
@@ -20,15 +19,14 @@ import { setReserve } from "./disputes/reserve.ts";
 import { followThreshold } from "./escrow/follow-threshold.ts";
 import { followChain } from "./follower/job.ts";
 import { runMessage } from "./jobs/run.ts";
-import { listNewEvents } from "./jobs/tend-events.ts";
-import { toActivityLog } from "./journal/activity-chain.ts";
+import { listNewEvents } from "./jobs/tend.ts";
+import { toActivityLog } from "./journal/activity-heads.ts";
 import { raiseAlert } from "./journal/alerts.ts";
-import { deliverNewEvents } from "./journal/outbox.ts";
+import { deliverNewEvents } from "./journal/events.ts";
 import { hashLogOrYield } from "./journal/running-log.ts";
 import { provisionMarkets } from "./markets/provision.ts";
 import { driveVault } from "./vaults/exit.ts";
-import { fanOutEvents } from "./webhooks/fan-out.ts";
-import { wakeEndpointOrThrow } from "./webhooks/nudge.ts";
+import { fanOutEvents, wakeEndpointOrThrow } from "./webhooks/fan-out.ts";
 
 export type Message = ChainMessage | OutboxMessage | JobMessage | WebhookMessage;
 type Queued = MessageBatch<Message>["messages"][number];

@@ -4,11 +4,9 @@ import type { Env } from "./context.ts";
 import { runCron } from "./cron.ts";
 import { type Message, runMessages } from "./queue.ts";
 
-export { AgentObject } from "./objects/agent-object.ts";
-export { AttemptGuard } from "./objects/attempt-guard.ts";
+export { AgentObject, IdempotencyObject } from "./objects/agent-object.ts";
 export { ChainSigner } from "./objects/chain-signer.ts";
-export { IdempotencyObject } from "./objects/idempotency-object.ts";
-export { ReplayGuard } from "./objects/replay-guard.ts";
+export { AttemptGuard, ReplayGuard } from "./objects/guards.ts";
 export { SandboxRecorder } from "./sandbox/recorder.ts";
 export { WebhookCourier } from "./webhooks/courier.ts";
 

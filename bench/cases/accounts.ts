@@ -1,5 +1,5 @@
 // Sign-up, keys and promotion.
-import { generateManagementKey } from "../../src/accounts/management-key.ts";
+import { generateManagementKey } from "../../src/accounts/keys.ts";
 import type { Case } from "../case.ts";
 import { asPerson, mailLink, openAccount, PASSWORD, post } from "../persons.ts";
 import { manage, type Play } from "../play.ts";

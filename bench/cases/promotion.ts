@@ -1,5 +1,5 @@
 // The promotion of an agent, on a platform of its own that may use both environments: no other case uses its key or its agents.
-import { generateManagementKey } from "../../src/accounts/management-key.ts";
+import { generateManagementKey } from "../../src/accounts/keys.ts";
 import type { Case } from "../case.ts";
 import { depositFor } from "../payer.ts";
 import {

@@ -1,7 +1,7 @@
 // The table of who may call what on the settlement contract, which a deployment writes to its AccessManager (CHN-5 to CHN-7). Afterwards the table
 // cannot change: the owner changes only the members of the roles and their delays, after its own delay.
 import { type Abi, encodeFunctionData, getAbiItem, type Hex, toFunctionSelector } from "viem";
-import { SIGNER_ROLES } from "../../src/chain/roles.ts";
+import { SIGNER_ROLES } from "../../src/chain/sign.ts";
 import { authorityAbi, settlementAbi } from "./abi.ts";
 
 /** Seconds that a call of the role waits between scheduling and execution. */

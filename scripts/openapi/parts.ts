@@ -209,7 +209,7 @@ export const problem = z
   })
   .register(z.globalRegistry, { id: "Problem" });
 
-/** Served by src/http/docs.ts, outside the routes. */
+/** Served by src/http/openapi.ts, outside the routes. */
 export const health = defineRoute({
   method: "get",
   path: "/healthz",

@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { encodeFunctionData, getAbiItem, type Hex } from "viem";
 import { authorityAbi } from "../../src/chain/abi.ts";
-import { SIGNER_ROLES } from "../../src/chain/roles.ts";
+import { SIGNER_ROLES } from "../../src/chain/sign.ts";
 import { createClient } from "../chain/client.ts";
 import { type Agent, boundHeaders, must, payOnChain, pickValue } from "../client.ts";
 import { fireCron } from "../local-worker.ts";

@@ -38,7 +38,6 @@ import { disputeCase, disputeFile, disputeList, evidenceView, payoutView } from 
 import { disputeView } from "../../src/disputes/schema.ts";
 import { facilitationStatusView, facilitationView } from "../../src/facilitation/responses.ts";
 import type { Route } from "../../src/http/route.ts";
-import { JWKS_TYPE } from "../../src/identity/handshake-routes.ts";
 import { CONTENTS, LD_TYPE, RESULTS } from "../../src/identity/resolver-routes.ts";
 import {
   aidCheck,
@@ -58,7 +57,7 @@ import {
   resolutionView,
   statusView,
 } from "../../src/identity/responses.ts";
-import { DOCUMENT_TYPE } from "../../src/identity/routes.ts";
+import { DOCUMENT_TYPE, JWKS_TYPE } from "../../src/identity/routes.ts";
 import { jobList } from "../../src/jobs/responses.ts";
 import {
   activityList,

@@ -1,19 +1,17 @@
 // Announcements of the operator to all accounts (ACC-15): stored once, and a walk writes the notice of each account.
 import type { OperatorCall } from "../call.ts";
-import { toIso } from "../core/clock.ts";
-import { BEFORE_FIRST_DUE } from "../core/due.ts";
+import { BEFORE_FIRST_DUE, toIso } from "../core/clock.ts";
 import { createId } from "../core/ids.ts";
 import type { PlatformStatus } from "../core/vocabulary.ts";
 import { readBatch } from "../db/batch.ts";
 import type { BulkJob } from "../jobs/job.ts";
 import { runNextSlice, type WalkDefinition } from "../jobs/walk.ts";
 import { beginWalk, findWalk, findWalks } from "../jobs/walk-store.ts";
-import { insertAnnounced } from "../journal/notice-store.ts";
-import { pickAnnouncementRecipient } from "../journal/notices.ts";
+import { insertAnnounced } from "../journal/alert-store.ts";
+import { pickAnnouncementRecipient } from "../journal/alerts.ts";
 import { recordOperatorEntry } from "../journal/operator-log.ts";
-import { insertAnnouncement, selectLastNotified } from "./announcement-store.ts";
-import type { AnnouncementInput } from "./notice-schema.ts";
-import { type Contact, listContacts } from "./store.ts";
+import type { AnnouncementInput } from "./schema.ts";
+import { type Contact, insertAnnouncement, listContacts, selectLastNotified } from "./store.ts";
 
 export async function announceToAll(call: OperatorCall, { kind, subject, text }: AnnouncementInput) {
   const { db, deps, actor } = call;

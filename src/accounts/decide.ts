@@ -1,22 +1,31 @@
 // The operator's decision on an account in review (ACC-21). If two decisions race, one counts.
 import type { OperatorCall } from "../call.ts";
 import type { Attested } from "../cascades/attest.ts";
+import { toIso } from "../core/clock.ts";
+import { ServiceError } from "../core/errors.ts";
 import { move } from "../core/machine.ts";
 import type { Actor, Tier } from "../core/vocabulary.ts";
 import type { Database, Statement } from "../db/batch.ts";
-import type { PlatformRow } from "../db/tables/accounts.ts";
+import type { PendingProfile, PlatformRow } from "../db/tables/accounts.ts";
 import { type Changes, recordActivity } from "../journal/activity.ts";
+import { recordNotice } from "../journal/alerts.ts";
 import { recordEvent } from "../journal/events.ts";
-import { recordNotice } from "../journal/notices.ts";
 import { recordOperatorEntry } from "../journal/operator-log.ts";
-import { attestTenant, buildTenantReads, computeMaxExpiry } from "./attest.ts";
 import { findCurrentKeys } from "./key-store.ts";
-import { toPlatformView, toReviewView } from "./profile.ts";
-import { toProposalView } from "./propose-profile.ts";
-import type { DecisionInput } from "./review-schema.ts";
-import { pickCurrentDocuments, toReviewedProfile } from "./reviewed.ts";
+import { buildFollowReads, followProfile } from "./patch-profile.ts";
+import {
+  IDENTITY,
+  IDENTITY_MEMBERS,
+  pickCurrentDocuments,
+  toPlatformView,
+  toProposalView,
+  toReviewedProfile,
+  toReviewView,
+} from "./profile.ts";
+import type { DecisionInput } from "./schema.ts";
 import { platformMachine } from "./states.ts";
 import { findPlatform, updatePlatform } from "./store.ts";
+import { attestTenant, buildTenantReads, computeMaxExpiry } from "./submit.ts";
 
 const DEFAULT_TIER: Tier = "TIER_2";
 
@@ -110,4 +119,80 @@ function recordDecision(db: Database, after: PlatformRow, { actor, changes, now 
           : { decision: "approve", accreditationTier, reason: decisionReason },
     }),
   ];
+}
+
+// The operator's decision on the name, country or registration number that an account proposes (ACC-30). An approval changes signed content.
+
+export async function decideProfile(call: OperatorCall<PlatformRow>, platformId: string, input: DecisionInput) {
+  const { db, deps, actor } = call;
+  const now = deps.clock.now();
+  const { decision, reason = null } = input;
+  const {
+    object: before,
+    keys,
+    ...found
+  } = await call.read({
+    keys: findCurrentKeys(db, platformId),
+    ...buildFollowReads(deps, platformId, true),
+  });
+  const proposal = requireProposal(before, input);
+  const approved = decision === "approve" ? toApprovedProfile(before, proposal) : { set: {}, changes: {} };
+  const set = { ...approved.set, pendingProfile: null };
+  const after: PlatformRow = { ...before, ...set };
+  const tenant = await followProfile(deps, before, after, { ...found, actor }, now);
+  const subject = { type: "platform", id: platformId };
+  const view = toReviewView(after);
+  const told = decision === "approve" ? { decision, reason } : { decision, reason: reason ?? "" };
+  await call.commit(
+    [
+      ...updatePlatform(db, before, set, now),
+      ...tenant.statements,
+      recordActivity(db, { platformId, environment: "sandbox" }, now, {
+        action: "account.profile_decided",
+        actor,
+        subject,
+        changes: { ...approved.changes, pending_profile: { from: toProposalView(proposal), to: null } },
+      }),
+      recordOperatorEntry(db, actor, now, {
+        action: "platform.profile_decided",
+        subject,
+        platformId,
+        detail: { decision, ...(reason !== null && { reason }), proposal: toProposalView(proposal) },
+      }),
+      ...keys.map(({ environment }) =>
+        recordEvent(db, { platformId, environment }, now, {
+          type: "platform.profile_decided",
+          object: { ...toPlatformView(after), environment },
+        }),
+      ),
+      recordNotice(db, after, now, { kind: "customer.profile_decided", data: told }),
+    ],
+    view,
+  );
+  call.background(tenant.rest());
+  return view;
+}
+
+/** A proposal may be replaced while an operator looks at it: a decision with `proposed_at` counts for that proposal only. */
+function requireProposal({ status, pendingProfile }: PlatformRow, { proposed_at }: DecisionInput): PendingProfile {
+  if (pendingProfile === null || status === "CLOSED") {
+    throw new ServiceError("invalid_status", { message: "The account has not proposed a profile change." });
+  }
+  if (proposed_at !== undefined && proposed_at !== pendingProfile.proposed_at) {
+    const message = `The account has made a newer proposal, at ${toIso(pendingProfile.proposed_at)}.`;
+    throw new ServiceError("invalid_status", { message });
+  }
+  return pendingProfile;
+}
+
+/** The members that the approval changes, and the newly approved profile. */
+function toApprovedProfile(before: PlatformRow, proposal: PendingProfile) {
+  const proposed = IDENTITY_MEMBERS.filter((member) => proposal[member] !== undefined);
+  const members: Partial<PlatformRow> = Object.fromEntries(
+    proposed.map((member) => [IDENTITY[member], proposal[member]]),
+  );
+  const changes: Changes = Object.fromEntries(
+    proposed.map((member) => [member, { from: before[IDENTITY[member]], to: proposal[member] }]),
+  );
+  return { set: { ...members, reviewed: toReviewedProfile({ ...before, ...members }) }, changes };
 }

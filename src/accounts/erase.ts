@@ -1,23 +1,36 @@
 // Erases the personal data of an account, DOCUMENT_RETENTION_YEARS after its closing (ACC-23): its documents' files and names, its profile, and the
 // events that repeat the profile. The company's name and country stay, because the settled history shows them, and so does the log.
-
 import { commitAll } from "../commit.ts";
 import type { Deps, Env } from "../context.ts";
-import { BEFORE_FIRST_DUE } from "../core/due.ts";
-import { DAY_MS, RETENTION_YEAR_DAYS } from "../core/limits.ts";
-import { memoizeBy } from "../core/memo.ts";
-import { readBatch } from "../db/batch.ts";
-import type { EachJob, Recorded } from "../jobs/job.ts";
-import { deleteEvents, findEventsOf } from "../journal/store.ts";
-import { deleteFiles, listFiles } from "./document-file.ts";
+import { BEFORE_FIRST_DUE } from "../core/clock.ts";
+import { DAY_MS, ENDED_KEY_HOURS, HOUR_MS, KNOWN_DEVICE_DAYS, RETENTION_YEAR_DAYS } from "../core/limits.ts";
+import { memoizeBy } from "../core/retry.ts";
+import { commit, readBatch } from "../db/batch.ts";
+import type { BulkJob, EachJob, Recorded } from "../jobs/job.ts";
+import { deleteEvents, findEventsOf } from "../journal/log-store.ts";
+import {
+  countEndedCounts,
+  countEndedLinks,
+  deleteEndedCounts,
+  deleteEndedLinks,
+  deleteLinks,
+  deletePassword,
+} from "./credential-store.ts";
 import { eraseFileNames } from "./document-store.ts";
-import { deleteLinks } from "./link-store.ts";
-import { deletePassword } from "./password-store.ts";
-import { deleteDevices, deleteSessions } from "./session-store.ts";
+import { deleteFiles, listFiles } from "./documents.ts";
+import { countEndedKeys, deleteEndedKeys } from "./key-store.ts";
+import {
+  countEndedSessions,
+  countForgottenDevices,
+  deleteDevices,
+  deleteEndedSessions,
+  deleteForgottenDevices,
+  deleteSessions,
+} from "./session-store.ts";
 import { findAccountsToErase, findPlatform, updatePlatform } from "./store.ts";
 
 /** R2 deletes at most 1,000 files at once. */
-const SLICE = 500;
+const FILES_SLICE = 500;
 const EVENTS_SLICE = 1_000;
 
 /** The years that documents are kept. */
@@ -53,7 +66,7 @@ async function eraseAccount(deps: Deps, platformId: string): Promise<Recorded> {
   });
   if (platform?.status !== "CLOSED" || platform.erasedAt !== null || platform.closedAt === null) return false;
   if (platform.closedAt + computeRetentionMs(env) > now) return false;
-  const { files, more } = await listFiles(env, { platformId }, slices?.files ?? SLICE);
+  const { files, more } = await listFiles(env, { platformId }, slices?.files ?? FILES_SLICE);
   await deleteFiles(env, files);
   if (more) return "more";
   // An event shows its resource as it was, including the profile.
@@ -88,3 +101,40 @@ const NOTHING_PERSONAL = {
   documents: {},
   reviewed: null,
 } as const;
+
+// Deletes ended sessions, mailed links, counts of mails and keys, and devices that were last seen too long ago (CRED-24). They no longer count;
+// deleting them only frees space.
+
+const SLICE = 200;
+/** How long each is kept after its end: the key that a rotation ended may still replay it. */
+const PRUNED_KINDS = [
+  { count: countEndedSessions, remove: deleteEndedSessions, keptMs: 0 },
+  { count: countEndedLinks, remove: deleteEndedLinks, keptMs: 0 },
+  { count: countEndedCounts, remove: deleteEndedCounts, keptMs: 0 },
+  { count: countEndedKeys, remove: deleteEndedKeys, keptMs: ENDED_KEY_HOURS * HOUR_MS },
+  { count: countForgottenDevices, remove: deleteForgottenDevices, keptMs: KNOWN_DEVICE_DAYS * DAY_MS },
+];
+
+export const pruneCredentials: BulkJob = {
+  kind: "bulk",
+  name: "prune_account_credentials",
+  here: true,
+  slices: 5,
+  find: async ({ db, clock }) => {
+    const now = clock.now();
+    const reads = PRUNED_KINDS.map(({ count, keptMs }) => count(db, now - keptMs, SLICE));
+    const counts = Object.values(await readBatch(db, Object.fromEntries(reads.entries())));
+    const done = counts.reduce((sum, { count }) => sum + count, 0);
+    if (done === 0) return null;
+    return {
+      oldestDueAt: Math.min(...counts.map(({ oldest }, kind) => (oldest ?? now) + (PRUNED_KINDS[kind]?.keptMs ?? 0))),
+      run: async () => {
+        await commit(
+          db,
+          PRUNED_KINDS.map(({ remove, keptMs }) => remove(db, now - keptMs, SLICE)),
+        );
+        return { done, failed: [], next: counts.some(({ count }) => count === SLICE) ? BEFORE_FIRST_DUE : null };
+      },
+    };
+  },
+};

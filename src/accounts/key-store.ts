@@ -1,11 +1,11 @@
 // Store of management keys.
 import { and, eq, gt, isNotNull, isNull, lte, or, type SQL, sql } from "drizzle-orm";
-import type { ProductionFacts } from "../core/production.ts";
+import type { ProductionFacts } from "../core/roles.ts";
 import type { Environment, Tier } from "../core/vocabulary.ts";
 import type { VolumeMarks } from "../core/volume.ts";
 import { type Database, guard, mustChange, type Read, read, readAll, readOne, type Statement } from "../db/batch.ts";
+import { countEnded, type EndedCount, type EndingTable, isEnded } from "../db/clock.ts";
 import { compileOnce } from "../db/compiled.ts";
-import { countEnded, type EndedCount, type EndingTable, isEnded } from "../db/ended.ts";
 import { type KeyRow, managementKeys, platforms } from "../db/tables/accounts.ts";
 import { IS_OPEN } from "./store.ts";
 

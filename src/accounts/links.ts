@@ -1,6 +1,7 @@
 // Single-use links by mail (ACC-10, CRED-22): opening one proves the address. Only the mail contains the token, so a lost mail is not sent again:
 // the next mail has another token.
 import type { Deps } from "../context.ts";
+import { computeSha256Hex, encodeBase64Url } from "../core/encoding.ts";
 import { ServiceError } from "../core/errors.ts";
 import { HOUR_MS, LINK_HOURS, LINK_MAILS_PER_HOUR, LINK_REST_SECONDS, SECOND_MS } from "../core/limits.ts";
 import { Conflict } from "../core/retry.ts";
@@ -8,11 +9,9 @@ import type { LinkKind } from "../core/vocabulary.ts";
 import { commit, type Database, type Read, type Statement } from "../db/batch.ts";
 import type { LinkRow, PlatformRow } from "../db/tables/accounts.ts";
 import type { MailKind } from "../mail/kinds.ts";
-import { endLinks, findMailTimes, guardMailedCount, insertLink } from "./link-store.ts";
-import { countStrangerMail } from "./mail-bounds.ts";
-import { sendMailTo, toLoggedCause } from "./mails.ts";
+import { endLinks, findMailTimes, guardMailedCount, insertLink } from "./credential-store.ts";
+import { countStrangerMail, sendMailTo, toLoggedCause } from "./notices.ts";
 import { selectOwnerOfEmail } from "./store.ts";
-import { drawLinkToken } from "./tokens.ts";
 
 const MAILS = {
   verify_email: "verify_email",
@@ -137,3 +136,28 @@ export async function mailLink(
   }
   await sendLink(deps, link);
 }
+
+// Tokens that only their holder knows, for sessions and mailed links (CRED-13, ACC-10): 32 random bytes, stored as SHA-256 only.
+
+/** The `WWW-Authenticate` challenge of routes that take or start a session (RFC 9110, 11.6.1). */
+export const SESSION_CHALLENGE = 'Bearer realm="dashboard"';
+
+const BYTES = 32;
+const SESSION_PREFIX = "ses_";
+const SESSION_PATTERN = /^ses_[A-Za-z0-9_-]{43}$/;
+
+export type NewToken = { readonly token: string; readonly tokenHash: string };
+
+const drawSecret = (): string => encodeBase64Url(crypto.getRandomValues(new Uint8Array(BYTES)));
+
+async function hashToken(token: string): Promise<NewToken> {
+  return { token, tokenHash: await computeSha256Hex(token) };
+}
+
+export const drawSessionToken = (): Promise<NewToken> => hashToken(SESSION_PREFIX + drawSecret());
+export const drawLinkToken = (): Promise<NewToken> => hashToken(drawSecret());
+
+/** Judges only the form. */
+export const isSessionToken = (text: string): boolean => SESSION_PATTERN.test(text);
+/** Distinguishes a session's token, even a mistyped one, from other bearer tokens. */
+export const looksLikeSessionToken = (text: string): boolean => text.startsWith(SESSION_PREFIX);

@@ -1,6 +1,15 @@
 // Judges new passwords (CRED-20).
-import { type FieldError, toFieldError } from "../core/errors.ts";
+import type { PersonCaller, PublicCall, SessionCall } from "../call.ts";
+import { toClientSubnet } from "../core/client-network.ts";
+import { type FieldError, ServiceError, toFieldError } from "../core/errors.ts";
 import { foldName } from "../core/text.ts";
+import {
+  beginAttempt,
+  checkPresentedPassword,
+  judgeAttempt,
+  type MarkFailed,
+  refuseStrangerNetwork,
+} from "./attempts.ts";
 
 /** The faults that do not depend on the length: the address itself, and the most common passwords. */
 export async function findPasswordFaults(
@@ -29,4 +38,70 @@ export async function readCommonPasswords(assets: Fetcher): Promise<ReadonlySet<
   const words = new Set((await stored.text()).trim().split("\n"));
   loadedLists.set(assets, words);
   return words;
+}
+
+// Judges the current password wherever a session's call requires it again (CRED-25), or a mailed link is opened (ACC-10): a session or a link alone
+// cannot take over an account. Its failures count like those of log-ins.
+
+/** `before`: the stored hash, which the commit guards on (`keepsPassword`). `hash`: the hash of the next password, if any. */
+type ProvenPassword = { readonly before: string; readonly hash: string | null };
+
+type PasswordCall = Pick<SessionCall | PublicCall, "deps" | "clientAddress" | "background">;
+
+/**
+ * Judges the proof of a session's person as one attempt.
+ * @throws ServiceError what the judge throws, or `rate_limited` after too many failures
+ */
+export async function judgePerson<T>(
+  call: SessionCall,
+  { actor, network }: PersonCaller,
+  judgement: (wrong: MarkFailed) => Promise<T>,
+): Promise<T> {
+  const { deps, clientAddress, background } = call;
+  const attempt = await beginAttempt(deps, clientAddress, actor.id);
+  return judgeAttempt(attempt, background, async (wrong) => {
+    refuseStrangerNetwork(attempt, network === toClientSubnet(clientAddress));
+    return judgement(wrong);
+  });
+}
+
+/**
+ * `stored`: the hash as it was read, null for an account without a password.
+ * @throws ServiceError `current_password_invalid`, or `rate_limited` after too many failures
+ */
+export const requireCurrentPassword = (
+  call: SessionCall,
+  caller: PersonCaller,
+  stored: string | null,
+  password: string,
+  next?: string,
+): Promise<ProvenPassword> =>
+  judgePerson(call, caller, (wrong) =>
+    judgePassword(call, wrong, stored, { password, field: "current_password", next }),
+  );
+
+/** Like `requireCurrentPassword`, for a mailed link. The link proves the address, so every network counts as known. */
+export async function requirePasswordOf(
+  call: PublicCall,
+  email: string,
+  stored: string | null,
+  password: string,
+): Promise<ProvenPassword> {
+  const attempt = await beginAttempt(call.deps, call.clientAddress, email);
+  return judgeAttempt(attempt, call.background, (wrong) =>
+    judgePassword(call, wrong, stored, { password, field: "password" }),
+  );
+}
+
+/** `field`: the name of the password in the body. */
+export async function judgePassword(
+  { deps }: Pick<PasswordCall, "deps">,
+  wrong: MarkFailed,
+  stored: string | null,
+  { password, field, next }: { readonly password: string; readonly field: string; readonly next?: string | undefined },
+): Promise<ProvenPassword> {
+  const { matches, hash } = await checkPresentedPassword(deps, wrong, password, stored, () => next ?? null);
+  if (matches && stored !== null) return { before: stored, hash };
+  const fault = toFieldError(field, "current_password_invalid", "Must be the account's password.");
+  throw wrong(new ServiceError("current_password_invalid", { field_errors: [fault] }));
 }

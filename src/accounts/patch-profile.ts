@@ -2,24 +2,33 @@
 // country (ACC-6) in the same batch, with the documents of its agents (ACC-19). After submission, the account's identity changes only by an
 // operator's decision: a person proposes it (ACC-30).
 import { type ManagementCall, type ManagementCaller, type Precheck, precheck } from "../call.ts";
-import { requireConfirmed } from "../core/confirmed.ts";
+import { buildRestateReads, restateAgents } from "../cascades/restate-agents.ts";
+import type { Deps } from "../context.ts";
 import { ServiceError, toValidationError } from "../core/errors.ts";
 import { type Move, move } from "../core/machine.ts";
-import type { PlatformStatus } from "../core/vocabulary.ts";
+import type { Actor, PlatformStatus } from "../core/vocabulary.ts";
+import { requireConfirmed } from "../core/volume.ts";
+import { type Database, dropAbsentReads, type ReadResults, type Statement } from "../db/batch.ts";
 import type { PlatformRow } from "../db/tables/accounts.ts";
+import type { PrincipalRow } from "../db/tables/principals.ts";
 import { type Changes, recordActivity } from "../journal/activity.ts";
-import { findCountryFaults } from "../principals/countries.ts";
+import { createTenantPrincipal, findCountryFaults, type LegalPerson } from "../principals/register.ts";
+import { findPrincipalById, renamePrincipal } from "../principals/store.ts";
 import { buildContactReads, changeContact } from "./contact.ts";
-import { buildFollowReads, followProfile } from "./follow-profile.ts";
 import { refuseInGrace } from "./keys.ts";
 import { sendLink } from "./links.ts";
-import { toPlatformView } from "./profile.ts";
-import type { ProfilePatch } from "./profile-schema.ts";
-import { applyPatchToProposal, findChangedIdentity, needsDecision, reportProposal } from "./propose-profile.ts";
-import { findMissingProfile } from "./requirements.ts";
-import { alertChangedIdentity } from "./reviewed.ts";
+import {
+  alertChangedIdentity,
+  applyPatchToProposal,
+  findChangedIdentity,
+  findMissingProfile,
+  needsDecision,
+  reportProposal,
+  toPlatformView,
+} from "./profile.ts";
+import type { ProfilePatch } from "./schema.ts";
 import { platformMachine } from "./states.ts";
-import { findPlatform, updatePlatform } from "./store.ts";
+import { findPlatform, selectTenantPrincipal, updatePlatform } from "./store.ts";
 
 export async function patchPlatform(call: ManagementCall, patch: ProfilePatch) {
   const { db, deps, environment } = call;
@@ -163,4 +172,47 @@ function refuseKeyForPersonal(caller: ManagementCaller, platform: PlatformRow, p
   if (!refused) return;
   const message = `Only a person can change ${refused}: log in, and change it with the session.`;
   throw new ServiceError("forbidden", { message });
+}
+
+// The tenant principal follows the name and the country of the profile, and so do the documents of its agents (ACC-6, ACC-19).
+
+/** Reads the tenant principal and its first agents if the name or the country may change. */
+export function buildFollowReads(
+  deps: Deps,
+  platformId: Parameters<typeof selectTenantPrincipal>[0],
+  mayChange: boolean,
+) {
+  const principalId = selectTenantPrincipal(platformId);
+  const { agents } = mayChange ? buildRestateReads(deps, principalId) : { agents: null };
+  return dropAbsentReads({ principal: mayChange ? findPrincipalById(deps.db, principalId) : null, agents });
+}
+
+type FollowFacts = Partial<ReadResults<ReturnType<typeof buildFollowReads>>> & { readonly actor: Actor };
+
+type ProfileFollowUp = {
+  readonly created: string | null;
+  readonly statements: Statement[];
+  /** Restates further agents, after the commit. */
+  readonly rest: () => Promise<void>;
+};
+const NOTHING_TO_FOLLOW: ProfileFollowUp = { created: null, statements: [], rest: async () => undefined };
+
+/** Creates the tenant principal once its name and country are known, and copies later changes to it and to its agents. */
+export async function followProfile(
+  deps: Deps & { readonly db: Database },
+  before: PlatformRow,
+  { legalName, country }: PlatformRow,
+  { principal, agents = [], actor }: FollowFacts,
+  now: number,
+): Promise<ProfileFollowUp> {
+  if (legalName === null || country === null) return NOTHING_TO_FOLLOW;
+  const person: LegalPerson = { legalName, country };
+  if (before.tenantPrincipalId === null) {
+    const { principalId, statements } = createTenantPrincipal(deps.db, before.platformId, person, actor, now);
+    return { ...NOTHING_TO_FOLLOW, created: principalId, statements };
+  }
+  if (!principal || (principal.legalName === legalName && principal.country === country)) return NOTHING_TO_FOLLOW;
+  const renamed: PrincipalRow = { ...principal, ...person, updatedAt: Math.max(now, principal.updatedAt + 1) };
+  const { statements, rest } = await restateAgents(deps, renamed, { agents }, now);
+  return { created: null, statements: [...renamePrincipal(deps.db, principal, renamed), ...statements], rest };
 }

@@ -4,10 +4,7 @@ import { DOCUMENT_STATUSES, MEDIA_TYPES } from "../core/vocabulary.ts";
 import { VOLUME_QUOTAS } from "../core/volume.ts";
 import { buildListSchema } from "../http/response-parts.ts";
 import { environment, instant, registeredUrl, tier } from "../http/schemas.ts";
-import { documentType } from "./document-schema.ts";
-import { announcementKind } from "./notice-schema.ts";
-import { decision } from "./review-schema.ts";
-import { platformStatus, promoter } from "./schema.ts";
+import { announcementKind, decision, documentType, platformStatus, promoter } from "./schema.ts";
 
 export const registeredAddress = z
   .object({

@@ -1,18 +1,108 @@
-// Routes of sessions (CRED-13, CRED-27, CRED-30).
+// Routes of the sign-up (ACC-10).
 import { answer } from "../http/answer.ts";
 import { defineRoute } from "../http/route.ts";
-import { confirmPerson } from "./confirmation.ts";
-import { logIn } from "./log-in.ts";
-import { formatSessionCookie, NO_COOKIE } from "./session-cookie.ts";
+import { pickValidFields } from "../http/schemas.ts";
 import {
+  changePassword,
+  forgotPassword,
+  precheckPasswordChange,
+  precheckPasswordReset,
+  resetPassword,
+} from "./change-password.ts";
+import { requestEmailChange } from "./contact.ts";
+import { findNamedAccount } from "./decide.ts";
+import {
+  accountStatusParams,
+  addressInput,
   confirmationInput,
+  emailChangeInput,
   findConfirmationFaults,
   logInInput,
   othersQuery,
+  passwordChangeInput,
+  passwordResetInput,
+  registrationInput,
   sessionParams,
   sessionsQuery,
-} from "./session-schema.ts";
-import { endOtherSessions, endSession, findNamedSession, getSessions, logOut } from "./sessions.ts";
+  statusReasonInput,
+  tokenInput,
+  totpConfirmation,
+  totpRemoval,
+  totpSetUp,
+  verificationInput,
+} from "./schema.ts";
+import {
+  confirmPerson,
+  endOtherSessions,
+  endSession,
+  findNamedSession,
+  formatSessionCookie,
+  getSessions,
+  logIn,
+  logOut,
+  NO_COOKIE,
+} from "./sessions.ts";
+import {
+  precheckSignUp,
+  refuseLink,
+  registerPlatform,
+  resendVerification,
+  toLinkKeyOwner,
+  toSignUpKeyOwner,
+  verifyEmail,
+} from "./sign-up.ts";
+import { confirmTotp, removeTotp, removeTotpOf, setUpTotp } from "./totp.ts";
+
+export const signUpRoutes = [
+  defineRoute({
+    method: "post",
+    path: "/v1/platform/register",
+    operationId: "registerPlatform",
+    surfaces: ["public"],
+    body: registrationInput,
+    status: 201,
+    errors: ["email_exists"],
+    idempotency: "plain",
+    keysOf: toSignUpKeyOwner,
+    handle: (call, { body }) => registerPlatform(call, body),
+    precheck: (call, { body }) => precheckSignUp(call, pickValidFields(registrationInput, body)),
+  }),
+  defineRoute({
+    method: "post",
+    path: "/v1/platform/verify-email",
+    operationId: "verifyEmail",
+    surfaces: ["public"],
+    body: verificationInput,
+    status: 200,
+    errors: ["email_already_in_use", "account_suspended", "current_password_invalid"],
+    idempotency: "secret",
+    keysOf: toLinkKeyOwner,
+    handle: (call, { body }) => verifyEmail(call, body),
+  }),
+  defineRoute({
+    method: "post",
+    path: "/v1/platform/verify-email/refuse",
+    operationId: "refuseVerification",
+    surfaces: ["public"],
+    body: tokenInput,
+    status: 204,
+    errors: [],
+    handle: (call, { body }) => refuseLink(call, body),
+  }),
+  defineRoute({
+    method: "post",
+    path: "/v1/platform/verify-email/resend",
+    neverBusy: true,
+    operationId: "resendVerification",
+    surfaces: ["public"],
+    body: addressInput,
+    status: 202,
+    errors: [],
+    handle: (call, { body }) => resendVerification(call, body),
+  }),
+];
+
+// Routes of sessions (CRED-13, CRED-27, CRED-30).
 
 /** Makes the browser forget an ended session. */
 const LOGGED_OUT = answer(204, { "Set-Cookie": NO_COOKIE }, null);
@@ -90,5 +180,103 @@ export const sessionRoutes = [
     status: 200,
     errors: ["current_password_invalid"],
     handle: (call, { body }) => confirmPerson(call, body),
+  }),
+];
+
+// Routes of the password and of the address (CRED-22, CRED-23, ACC-13).
+
+export const passwordRoutes = [
+  defineRoute({
+    method: "post",
+    path: "/v1/platform/password",
+    operationId: "changePassword",
+    surfaces: ["session"],
+    body: passwordChangeInput,
+    status: 200,
+    errors: ["current_password_invalid"],
+    whenUsedUp: true,
+    handle: (call, { body }) => changePassword(call, body),
+    precheck: (call, { body }) => precheckPasswordChange(call, pickValidFields(passwordChangeInput, body)),
+  }),
+  defineRoute({
+    method: "post",
+    path: "/v1/platform/password/forgot",
+    neverBusy: true,
+    operationId: "forgotPassword",
+    surfaces: ["public"],
+    body: addressInput,
+    status: 202,
+    errors: [],
+    handle: (call, { body }) => forgotPassword(call, body),
+  }),
+  defineRoute({
+    method: "post",
+    path: "/v1/platform/password/reset",
+    operationId: "resetPassword",
+    surfaces: ["public"],
+    body: passwordResetInput,
+    status: 200,
+    errors: [],
+    handle: (call, { body }) => resetPassword(call, body),
+    precheck: (call, { body }) => precheckPasswordReset(call, pickValidFields(passwordResetInput, body)),
+  }),
+  defineRoute({
+    method: "post",
+    path: "/v1/platform/email",
+    operationId: "changeEmail",
+    surfaces: ["session"],
+    body: emailChangeInput,
+    status: 202,
+    errors: ["no_changes_requested", "current_password_invalid", "email_already_in_use"],
+    handle: (call, { body }) => requestEmailChange(call, body),
+  }),
+];
+
+// Routes of TOTP (CRED-28).
+
+export const totpRoutes = [
+  defineRoute({
+    method: "post",
+    path: "/v1/platform/totp",
+    operationId: "setUpTotp",
+    surfaces: ["session"],
+    whenUsedUp: true,
+    body: totpSetUp,
+    status: 200,
+    errors: ["current_password_invalid", "invalid_status"],
+    handle: (call, { body }) => setUpTotp(call, body),
+  }),
+  defineRoute({
+    method: "post",
+    path: "/v1/platform/totp/confirm",
+    operationId: "confirmTotp",
+    surfaces: ["session"],
+    whenUsedUp: true,
+    body: totpConfirmation,
+    status: 200,
+    errors: ["invalid_status"],
+    handle: (call, { body }) => confirmTotp(call, body),
+  }),
+  defineRoute({
+    method: "delete",
+    path: "/v1/platform/totp",
+    operationId: "removeTotp",
+    surfaces: ["session"],
+    body: totpRemoval,
+    status: 204,
+    errors: ["current_password_invalid", "invalid_status"],
+    handle: (call, { body }) => removeTotp(call, body),
+  }),
+  defineRoute({
+    method: "post",
+    path: "/v1/operator/platforms/{platform_id}/totp/remove",
+    operationId: "removePlatformTotp",
+    surfaces: ["operator"],
+    params: accountStatusParams,
+    body: statusReasonInput,
+    status: 200,
+    errors: ["not_found", "invalid_status"],
+    object: findNamedAccount,
+    handle: (call, { params, body }) => removeTotpOf(call, params.platform_id, body),
   }),
 ];

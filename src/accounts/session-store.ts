@@ -2,11 +2,11 @@
 import { and, eq, getTableColumns, gt, lte, ne, type SQL, sql } from "drizzle-orm";
 import { DAY_MS, HOUR_MS, KNOWN_DEVICE_DAYS, SESSION_DAYS, SESSION_IDLE_HOURS } from "../core/limits.ts";
 import type { AskedRows } from "../core/page.ts";
-import type { ProductionFacts } from "../core/production.ts";
+import type { ProductionFacts } from "../core/roles.ts";
 import type { Tier } from "../core/vocabulary.ts";
 import type { VolumeMarks } from "../core/volume.ts";
 import { type Database, guard, mustChange, type Read, read, readOne, type Statement } from "../db/batch.ts";
-import { countEnded, type EndedCount, type EndingTable, isEnded } from "../db/ended.ts";
+import { countEnded, type EndedCount, type EndingTable, isEnded } from "../db/clock.ts";
 import { readNewest } from "../db/pages.ts";
 import { platforms, type SessionRow, seenDevices, sessions } from "../db/tables/accounts.ts";
 import { IS_OPEN } from "./store.ts";

@@ -1,12 +1,121 @@
+// Log-in (CRED-13, CRED-21, CRED-28, CRED-29, CRED-31). A caller without the password learns nothing: an unknown address costs the same derivation
+// and gets the same answer.
+import { type PersonCaller, type PublicCall, readPage, type SessionCall } from "../call.ts";
+import { toClientSubnet } from "../core/client-network.ts";
+import { toIso } from "../core/clock.ts";
+import { ServiceError, toFieldError } from "../core/errors.ts";
+import { createId } from "../core/ids.ts";
+import { CONFIRMATION_MINUTES, DAY_MS, MINUTE_MS, SESSION_DAYS } from "../core/limits.ts";
+import { hashListing, toPage } from "../core/page.ts";
+import type { PersonRow } from "../db/tables/accounts.ts";
+import { recordActivity } from "../journal/activity.ts";
+import { recordNotice } from "../journal/alerts.ts";
+import {
+  beginAttempt,
+  checkPresentedPassword,
+  judgeAttempt,
+  type MarkFailed,
+  refuseStrangerNetwork,
+} from "./attempts.ts";
+import {
+  endLinks,
+  findLogIn,
+  findPerson,
+  LINKS_OF_SESSIONS,
+  type LogInAccount,
+  updatePerson,
+} from "./credential-store.ts";
+import { drawSessionToken, SESSION_CHALLENGE } from "./links.ts";
+import { judgePassword, judgePerson } from "./passwords.ts";
+import type { ConfirmationInput, LogInInput, SessionsQuery } from "./schema.ts";
+import {
+  confirmSession,
+  countOtherSessions,
+  deleteSession,
+  deleteSessions,
+  findKnownPlace,
+  findSession,
+  insertSession,
+  listSessions,
+  recordDevice,
+} from "./session-store.ts";
+import { guardOpenAccount, selectOwnerOfEmail } from "./store.ts";
+import { hasTotp, toInvalidCodeError, useCode } from "./totp.ts";
+
+export async function logIn(call: PublicCall, { email, password, totp }: LogInInput) {
+  const { db, deps, now } = call;
+  const place = toLogInPlace(call);
+  const attempting = beginAttempt(deps, call.clientAddress, email);
+  // Awaited after the trip, which runs at the same time.
+  attempting.catch(() => undefined);
+  const { account, familiar } = await call.read({
+    account: findLogIn(db, email),
+    familiar: findKnownPlace(db, selectOwnerOfEmail(email), place, now),
+  });
+  const attempt = await attempting;
+  const { person, set } = await judgeAttempt(attempt, call.background, async (wrong) => {
+    refuseStrangerNetwork(attempt, familiar.network);
+    const renewed = (outdated: boolean) => (outdated ? password : null);
+    const { matches, hash } = await checkPresentedPassword(deps, wrong, password, account?.hash ?? null, renewed);
+    if (!account || !matches) throw wrong(toLogInError("The address or the password is wrong."));
+    if (account.status === "EMAIL_PENDING") throw new ServiceError("email_not_verified");
+    if (account.status === "SUSPENDED") throw new ServiceError("account_suspended");
+    const rehashed = hash === null ? {} : { hash, changedAt: now };
+    return { person: account, set: { ...rehashed, ...(await judgeCode(call, account, totp, wrong)) } };
+  });
+  const { platformId } = person;
+  const { token, tokenHash } = await drawSessionToken();
+  const sessionId = createId("ses", now);
+  const view = {
+    session_token: token,
+    session_id: sessionId,
+    expires_at: toIso(now + SESSION_DAYS * DAY_MS),
+    platform_id: platformId,
+  };
+  await call.commit(
+    [
+      guardOpenAccount(db, platformId),
+      // Refuses a log-in whose password or TOTP was changed while it was judged.
+      ...updatePerson(db, person, set),
+      insertSession(db, { tokenHash, sessionId, platformId, ...place }, now),
+      recordDevice(db, platformId, place, now),
+      recordActivity(db, { platformId, environment: "sandbox" }, now, {
+        action: "session.created",
+        actor: { type: "dashboard_admin", id: person.email },
+        subject: { type: "session", id: sessionId },
+        changes: { device: { from: null, to: place.device }, network: { from: null, to: place.network } },
+      }),
+      ...(familiar.device ? [] : [recordNotice(db, person, now, { kind: "customer.session_opened", data: place })]),
+    ],
+    view,
+    platformId,
+  );
+  return view;
+}
+
+/** Judges the second factor, if there is one, only after the right password. Its result uses the code up. */
+async function judgeCode(
+  { deps, now }: PublicCall,
+  person: LogInAccount,
+  totp: string | undefined,
+  wrong: MarkFailed,
+): Promise<Partial<PersonRow>> {
+  if (!hasTotp(person)) return {};
+  if (totp === undefined) throw toLogInError("A code is needed too: send totp.", "totp_required");
+  return useCode(deps.env, person, totp, now, () =>
+    wrong(toLogInError("The code is wrong, or was used before.", "totp_invalid")),
+  );
+}
+
+const toLogInError = (message: string, type?: string): ServiceError =>
+  new ServiceError("invalid_credentials", {
+    message,
+    headers: { "WWW-Authenticate": SESSION_CHALLENGE },
+    ...(type !== undefined && { type }),
+  });
+
 // The sessions of an account, for its owner (CRED-27): listed with the device and network of each log-in, and ended one by one, or all but the
 // calling one. Ending another session also ends the links that it may have requested.
-import { type PersonCaller, readPage, type SessionCall } from "../call.ts";
-import { toIso } from "../core/clock.ts";
-import { hashListing, toPage } from "../core/page.ts";
-import { recordActivity } from "../journal/activity.ts";
-import { endLinks, LINKS_OF_SESSIONS } from "./link-store.ts";
-import type { SessionsQuery } from "./session-schema.ts";
-import { countOtherSessions, deleteSession, deleteSessions, findSession, listSessions } from "./session-store.ts";
 
 /** Sessions live in real time: a test clock does not move them. */
 const readRealTime = ({ deps }: SessionCall): number => deps.clock.now();
@@ -79,4 +188,84 @@ export async function endOtherSessions(call: SessionCall): Promise<void> {
   ];
   // A session that has logged out may have left links open.
   await call.commit([endLinks(db, platformId, LINKS_OF_SESSIONS, now), ...(others === 0 ? [] : ended)], null);
+}
+
+// The cookie of a session (CRED-15), for browsers. The prefix makes them refuse a cookie of another host or path, or without Secure.
+
+const COOKIE = "__Host-session";
+const ATTRIBUTES = "Path=/; HttpOnly; Secure; SameSite=Lax";
+
+export const formatSessionCookie = (token: string, expiresAt: string): string =>
+  `${COOKIE}=${token}; Expires=${new Date(expiresAt).toUTCString()}; ${ATTRIBUTES}`;
+
+export const NO_COOKIE = `${COOKIE}=; Max-Age=0; ${ATTRIBUTES}`;
+
+// Confirms a session with the password or a code (CRED-30).
+
+export async function confirmPerson(call: SessionCall, input: ConfirmationInput) {
+  const { db, deps, session, tenant } = call;
+  const now = deps.clock.now();
+  const { caller, person } = await call.read({ person: findPerson(db, tenant.platformId) });
+  if (!person) throw new ServiceError("invalid_credentials");
+  refuseOtherFactor(person, input);
+  const { current_password = "", totp } = input;
+  const used = await judgePerson(call, caller, async (wrong) => {
+    if (totp !== undefined) return useCode(deps.env, person, totp, now, () => wrong(toInvalidCodeError("totp")));
+    await judgePassword(call, wrong, person.hash, { password: current_password, field: PASSWORD });
+    return {};
+  });
+  const view = { confirmed_until: toIso(now + CONFIRMATION_MINUTES * MINUTE_MS) };
+  await call.commit([...updatePerson(db, person, used), confirmSession(db, session.tokenHash, now)], view);
+  return view;
+}
+
+const PASSWORD = "current_password";
+
+/** With TOTP only a code counts; without it there is only the password. */
+function refuseOtherFactor(person: PersonRow, { totp }: ConfirmationInput): void {
+  if (hasTotp(person) === (totp !== undefined)) return;
+  const [field, type] = totp === undefined ? ["totp", "totp_required"] : [PASSWORD, undefined];
+  throw new ServiceError("validation_failed", {
+    field_errors: [toFieldError(field, "required")],
+    ...(type !== undefined && { type }),
+  });
+}
+
+// Names the network and the device of a log-in (CRED-27). A User-Agent may contain any text, so only a word of the tables or a short ASCII product
+// name is stored.
+
+/** The mark in the text, and the name. The first match counts, because most browsers also name others. */
+const BROWSERS = [
+  ["Edg", "Edge"],
+  ["OPR/", "Opera"],
+  ["SamsungBrowser/", "Samsung Internet"],
+  ["Firefox/", "Firefox"],
+  ["FxiOS/", "Firefox"],
+  ["CriOS/", "Chrome"],
+  ["Chrome/", "Chrome"],
+  ["Safari/", "Safari"],
+] as const;
+const SYSTEMS = [
+  ["iPhone", "iPhone"],
+  ["iPad", "iPad"],
+  ["Android", "Android"],
+  ["Windows", "Windows"],
+  ["Mac OS X", "macOS"],
+  ["CrOS", "ChromeOS"],
+  ["Linux", "Linux"],
+] as const;
+/** The first product of a client that is not a browser, without its version. */
+const PRODUCT = /^[A-Za-z0-9._-]{1,40}/;
+
+export const toLogInPlace = ({ clientAddress, userAgent }: Pick<PublicCall, "clientAddress" | "userAgent">) => ({
+  device: describeDevice(userAgent),
+  network: toClientSubnet(clientAddress),
+});
+
+export function describeDevice(userAgent: string): string {
+  const named = (table: readonly (readonly [string, string])[]) =>
+    table.find(([mark]) => userAgent.includes(mark))?.[1];
+  const what = named(BROWSERS) ?? PRODUCT.exec(userAgent)?.[0] ?? "Unknown device";
+  const system = named(SYSTEMS);
+  return system === undefined ? what : `${what} on ${system}`;
 }

@@ -1,15 +1,23 @@
 // Store of platform accounts.
+
 import { and, asc, eq, getTableColumns, gt, notInArray, type SQL, sql } from "drizzle-orm";
-import type { Due } from "../core/due.ts";
+import type { Due } from "../core/clock.ts";
 import { DAY_MS, DOCUMENTS_PER_DAY, SUPPORTING_DOCUMENTS_MAX } from "../core/limits.ts";
 import type { Move } from "../core/machine.ts";
 import type { AskedRows } from "../core/page.ts";
 import { foldName } from "../core/text.ts";
 import type { PlatformStatus } from "../core/vocabulary.ts";
 import { type Database, guard, mustChange, type Read, readAll, readOne, type Statement } from "../db/batch.ts";
-import { countEnded, type EndedCount, type EndingTable, selectEndedKeys } from "../db/ended.ts";
+import { countEnded, type EndedCount, type EndingTable, selectEndedKeys } from "../db/clock.ts";
+import { isOneOf } from "../db/lists.ts";
 import { readNewest } from "../db/pages.ts";
-import { type DocumentRow, type PlatformRow, platforms } from "../db/tables/accounts.ts";
+import {
+  type AnnouncementRow,
+  announcements,
+  type DocumentRow,
+  type PlatformRow,
+  platforms,
+} from "../db/tables/accounts.ts";
 
 export const findPlatform = (db: Database, platformId: string | SQL<string>): Read<PlatformRow | null> =>
   readOne(db.select().from(platforms).where(eq(platforms.platformId, platformId)));
@@ -249,3 +257,15 @@ export const recordSandboxProgress = (
     .update(platforms)
     .set({ clockRecordedTo: recordedTo })
     .where(and(eq(platforms.platformId, platformId), eq(platforms.clockOffsetMs, offset)));
+
+// Store of announcements.
+
+export const insertAnnouncement = (db: Database, row: AnnouncementRow): Statement =>
+  db.insert(announcements).values(row);
+
+/** The last account that has its notice. */
+export const selectLastNotified = (announcementId: string): SQL =>
+  sql`(select after_id from walks where kind = 'announcement' and subject = ${announcementId})`;
+
+export const findAnnouncements = (db: Database, ids: readonly string[]): Read<AnnouncementRow[]> =>
+  readAll(db.select().from(announcements).where(isOneOf(announcements.announcementId, ids)));

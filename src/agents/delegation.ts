@@ -1,7 +1,7 @@
 // Delegation: a delegate's scope lies within its delegator's (AGT-24, AGT-25).
 import { type FieldError, toFieldError } from "../core/errors.ts";
 import { DELEGATION_DEPTH_MAX } from "../core/limits.ts";
-import { compareDecimals } from "../core/money.ts";
+import { compareDecimals } from "../core/text.ts";
 import { rankTier } from "../core/vocabulary.ts";
 import type { AgentRow } from "../db/tables/agents.ts";
 import type { AgentWithPrincipal } from "../identity/store.ts";

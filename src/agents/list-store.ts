@@ -11,9 +11,9 @@ import {
 } from "../core/vocabulary.ts";
 import { type Database, type Read, read } from "../db/batch.ts";
 import { isBelow, type Ranges, readRanged, selectBareColumns } from "../db/pages.ts";
+import { isOfTenant, type Tenant } from "../db/statement.ts";
 import { type AgentRow, agents } from "../db/tables/agents.ts";
 import { walks } from "../db/tables/walks.ts";
-import { isOfTenant, type Tenant } from "../db/tenant.ts";
 import type { StoredStatus } from "../principals/effective-status.ts";
 
 export type AgentFilter = {

@@ -1,27 +1,37 @@
 // Registers an agent as a DRAFT without key or certificate (AGT-1 to AGT-10).
-
 import { type ManagementCall, type Precheck, precheck } from "../call.ts";
 import { hashDid, isPayableDid, shortenHash } from "../chain/hashes.ts";
 import { type FieldError, ServiceError, toFieldError, toValidationError } from "../core/errors.ts";
+import { move } from "../core/machine.ts";
 import { sells, toLowestTier } from "../core/roles.ts";
 import { rankTier } from "../core/vocabulary.ts";
 import { dropAbsentReads, type ReadResults } from "../db/batch.ts";
+import type { Owner } from "../db/statement.ts";
 import type { AgentRow } from "../db/tables/agents.ts";
-import type { Owner } from "../db/tenant.ts";
 import { buildAid, toLiveStatus } from "../identity/aid.ts";
+import { certify } from "../identity/certificate.ts";
+import { findListPlace } from "../identity/certificate-store.ts";
+import type { AgentWithPrincipal } from "../identity/store.ts";
 import { recordActivity } from "../journal/activity.ts";
 import { recordEvent } from "../journal/events.ts";
+import { findTierWarnings } from "../principals/attestations.ts";
 import { toEffectivePrincipalStatus } from "../principals/effective-status.ts";
 import { countProvider, findPrincipal, refuseChangedPrincipal } from "../principals/store.ts";
-import { findTierWarnings } from "../principals/tiers.ts";
 import { generateDid } from "../protocol/did.ts";
 import { type Bounds, findDelegationFaults } from "./delegation.ts";
-import { refuseChangedDelegator } from "./delegation-store.ts";
-import { findAgent, findAgentByReference } from "./find-store.ts";
-import { refuseHolder } from "./revise.ts";
+import {
+  buildSourceReads,
+  findAgent,
+  findAgentByReference,
+  hasAttestationUntil,
+  refuseChangedDelegator,
+} from "./find-store.ts";
+import { drawKey, toCredentials } from "./keys.ts";
+import { toAgentView } from "./read.ts";
+import { refuseHolder, reviseAgent, toAidSource } from "./revise.ts";
 import type { AgentInput } from "./schema.ts";
+import { agentMachine } from "./states.ts";
 import { insertAgent } from "./store.ts";
-import { toAgentView } from "./views.ts";
 
 /** Returns the complete identity document, unsigned. */
 export async function registerAgent(call: ManagementCall, input: AgentInput): Promise<Record<string, unknown>> {
@@ -167,3 +177,42 @@ export const NOTHING_EARNED = {
   disputesResolvedAgainst: 0,
   walletAsks: null,
 } as const satisfies Partial<AgentRow>;
+
+// Activates a DRAFT (AGT-14): generates a key pair, issues a certificate and signs the document. The private key is returned once and never
+// stored.
+
+export async function activateAgent(call: ManagementCall<AgentWithPrincipal>, did: string) {
+  const { db, tenant, now, deps } = call;
+  const { place, caller, object, ...found } = await call.read({
+    ...buildSourceReads(db, tenant, did),
+    place: findListPlace(db),
+  });
+  const before = toAidSource(object, found);
+  const { to } = move(agentMachine, before.agent.status, "activate");
+  const standing = toEffectivePrincipalStatus(before.principal, now);
+  if (standing !== "ACTIVE") throw new ServiceError("invalid_status", { detail: { principal_status: standing } });
+
+  const key = await drawKey();
+  const { attestationExpiresAt: endsAt } = before.principal;
+  const keyed = { status: to, ...key.columns, endsAt };
+  const agent = { ...before.agent, ...keyed };
+  const certificate = await certify(call, agent, before.principal, place);
+  const view = await toCredentials(agent, before.principal, certificate, key);
+  const { statements } = await reviseAgent(
+    db,
+    deps,
+    before,
+    {
+      set: keyed,
+      newVersion: true,
+      certificate,
+      also: hasAttestationUntil(now, endsAt),
+      activity: { action: "agent.activated", actor: caller.actor },
+      events: ["agent.activated", "agent.status_changed"],
+      listing: "registered",
+    },
+    now,
+  );
+  await call.commit(statements, view);
+  return view;
+}

@@ -26,8 +26,8 @@ import { recordDirectoryChange } from "../journal/feed.ts";
 import { toEffectiveAgentStatus, toEffectivePrincipalStatus } from "../principals/effective-status.ts";
 import { countProvider, uncountProvider } from "../principals/store.ts";
 import type { buildSourceReads } from "./find-store.ts";
+import { toAgentView } from "./read.ts";
 import { updateAgent } from "./store.ts";
-import { toAgentView } from "./views.ts";
 
 /** Builds the source of the documents from the first trip's reads. */
 export const toAidSource = (

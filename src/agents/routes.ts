@@ -2,13 +2,11 @@
 import { defineRoute } from "../http/route.ts";
 import { pickValidFields } from "../http/schemas.ts";
 import { agentParams } from "../identity/schema.ts";
-import { activateAgent } from "./activate.ts";
-import { patchAgent, precheckAgentPatch } from "./patch.ts";
+import { reissueCertificate, rotateAgentKey } from "./keys.ts";
+import { findNamedScope, patchAgent, patchScope, precheckAgentPatch, precheckScopePatch } from "./patch.ts";
 import { findNamedAgent, getAgent, getAgents } from "./read.ts";
-import { precheckAgentRegistration, registerAgent } from "./register.ts";
-import { reissueCertificate } from "./reissue.ts";
+import { activateAgent, precheckAgentRegistration, registerAgent } from "./register.ts";
 import { findRegistrationFaults } from "./roles.ts";
-import { rotateAgentKey } from "./rotate.ts";
 import {
   agentInput,
   agentPatch,
@@ -20,7 +18,6 @@ import {
   statusPatch,
   transferInput,
 } from "./schema.ts";
-import { findNamedScope, patchScope, precheckScopePatch } from "./scope.ts";
 import { patchStatus, revokeAgent } from "./status.ts";
 import { precheckTransfer, transferAgent } from "./transfer.ts";
 

@@ -7,9 +7,8 @@ import {
   ROTATION_GRACE_HOURS_MAX,
   SPENDING_WINDOW_DAYS_MAX,
 } from "../core/limits.ts";
-import { toPlainAmount } from "../core/money.ts";
 import { listRequiredActions, REGISTRABLE_ROLES } from "../core/roles.ts";
-import { findNameFault, trimSpaces } from "../core/text.ts";
+import { findNameFault, toPlainAmount, trimSpaces } from "../core/text.ts";
 import { MARKET_STATUSES, SUSPENSION_REASONS } from "../core/vocabulary.ts";
 import {
   agentStatus,

@@ -5,10 +5,10 @@ import { and, asc, eq, getTableColumns, inArray, type SQL, sql } from "drizzle-o
 import type { SQLiteColumn } from "drizzle-orm/sqlite-core";
 import { type AgentStatus, ENVIRONMENTS } from "../core/vocabulary.ts";
 import { aliasColumns, type Database, type Read, read, readAll, readOne } from "../db/batch.ts";
+import type { Tenant } from "../db/statement.ts";
 import { agents, aidVersions } from "../db/tables/agents.ts";
 import { type PrincipalRow, principals } from "../db/tables/principals.ts";
-import type { Tenant } from "../db/tenant.ts";
-import { selectOwnedRows } from "../identity/owned-store.ts";
+import { selectOwnedRows } from "../identity/authority-store.ts";
 import { withPrincipal } from "../identity/store.ts";
 import { isVisiblePrincipal } from "../principals/store.ts";
 

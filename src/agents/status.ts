@@ -19,13 +19,12 @@ import { certify, type IssuedCertificate, namesEarlierAttestation, statesOtherSc
 import { type DrawnPlace, findCertificatesSetToEnd, findListPlace } from "../identity/certificate-store.ts";
 import type { AgentWithPrincipal } from "../identity/store.ts";
 import { toEffectiveAgentStatus, toEffectivePrincipalStatus } from "../principals/effective-status.ts";
-import { buildSourceReads } from "./find-store.ts";
+import { buildSourceReads, hasAttestationUntil, isSuspendedFor } from "./find-store.ts";
+import { toAgentView } from "./read.ts";
 import type { MovedAgentView } from "./responses.ts";
 import { reviseAgent, toAidSource } from "./revise.ts";
 import type { AgentView, RevocationInput, StatusPatch } from "./schema.ts";
 import { type AgentTrigger, agentMachine } from "./states.ts";
-import { toAgentView } from "./views.ts";
-import { hasAttestationUntil, isSuspendedFor } from "./while-store.ts";
 
 const TRIGGERS: Readonly<Record<StatusPatch["status"], AgentTrigger>> = {
   ACTIVE: "patch_active",

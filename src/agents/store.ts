@@ -1,6 +1,6 @@
 // Store of the writes of agents: statements for a commit.
 import { and, eq, inArray, type SQL, sql } from "drizzle-orm";
-import type { Due } from "../core/due.ts";
+import type { Due } from "../core/clock.ts";
 import type { AgentStatus, Environment } from "../core/vocabulary.ts";
 import { type Database, guard, mustChange, type Statement } from "../db/batch.ts";
 import { compileGiven, compileInsert } from "../db/compiled.ts";
@@ -10,6 +10,7 @@ import type { PrincipalRow } from "../db/tables/principals.ts";
 import type { MovedStates } from "../escrow/store.ts";
 import { isPrincipalUnchanged } from "../principals/store.ts";
 import type { AddedSums } from "../ratings/store.ts";
+import { addWallets, mayReactivateWithPrincipal } from "./find-store.ts";
 import {
   isUnchangedRating,
   mayStoreRating,
@@ -18,8 +19,6 @@ import {
   toRatingValues,
   toRepublishColumns,
 } from "./rating-store.ts";
-import { addWallets } from "./wallet-store.ts";
-import { mayReactivateWithPrincipal } from "./while-store.ts";
 
 export const insertAgent = compileInsert((db) => db.insert(agents));
 

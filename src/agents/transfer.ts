@@ -11,16 +11,14 @@ import type { AidSource } from "../identity/aid.ts";
 import { certify } from "../identity/certificate.ts";
 import { findListPlace } from "../identity/certificate-store.ts";
 import type { AgentWithPrincipal } from "../identity/store.ts";
+import { findTierWarnings } from "../principals/attestations.ts";
 import { toEffectivePrincipalStatus } from "../principals/effective-status.ts";
 import { findPrincipal } from "../principals/store.ts";
-import { findTierWarnings } from "../principals/tiers.ts";
-import { findDelegates } from "./delegation-store.ts";
-import { buildSourceReads } from "./find-store.ts";
+import { buildSourceReads, findDelegates, mayTransferAgent } from "./find-store.ts";
+import { toAgentView } from "./read.ts";
 import type { MovedAgentView } from "./responses.ts";
 import { moveProviderCount, refuseFinal, reviseAgent, toAidSource } from "./revise.ts";
 import type { TransferInput } from "./schema.ts";
-import { mayTransferAgent } from "./transfer-store.ts";
-import { toAgentView } from "./views.ts";
 
 /** The error names at most this many delegates. */
 const DELEGATES_NAMED_MAX = 20;

@@ -1,10 +1,13 @@
 // Verifies the application token of Cloudflare Access (CRED-18, CRED-19). Order of trust: the algorithm, the team's key, the signature, then issuer,
 // audience and time, and last the name in the token.
+
 import { createLocalJWKSet, type JSONWebKeySet, type JWTVerifyGetKey, jwtVerify } from "jose";
 import { JOSEError, JWKSNoMatchingKey } from "jose/errors";
 import * as z from "zod";
 import { ServiceError } from "../core/errors.ts";
 import { MINUTE_MS, SECOND_MS } from "../core/limits.ts";
+import type { Entrance } from "../http/call.ts";
+import { readClientAddress } from "../http/rate-limit.ts";
 
 /** The team that signs the accepted tokens, and the application that they are for (its AUD tag). */
 export type AccessTeam = { readonly origin: string; readonly audience: string };
@@ -111,3 +114,23 @@ async function fetchKeys(url: string, timeoutMs: number): Promise<JSONWebKeySet>
   await response.body?.cancel();
   throw new Error(`status ${response.status}`);
 }
+
+// Reads the token of `Authorization: Bearer` (RFC 9110, 11.4). The scheme may be in any case, followed by one or more spaces.
+
+export const readBearer = (authorization: string | undefined): string | undefined =>
+  /^Bearer +(\S+)$/i.exec(authorization ?? "")?.[1];
+
+// The entrance of public routes: they need no credential, and are charged to the client's address.
+
+export const publicEntrance: Entrance = {
+  presents: () => true,
+  challenge: () => null,
+  check: async ({ route, validBody, context }) => ({
+    quota: { of: "address" },
+    keys: route.keysOf && validBody !== undefined ? await route.keysOf(validBody) : null,
+    reads: () => ({}),
+    offsetOf: () => null,
+    admit: async () => ({ caller: null, platformId: null }),
+    parts: { clientAddress: readClientAddress(context), userAgent: context.req.header("user-agent") ?? "" },
+  }),
+};

@@ -2,8 +2,9 @@
 // then (in the first trip) the agent's present state, then the memory of used proofs. Every failure before the state has the same code
 // (proof-refusals.ts).
 import type { AgentCaller } from "../call.ts";
+import type { Env } from "../context.ts";
 import { ServiceError } from "../core/errors.ts";
-import { PROOF_WINDOW_SECONDS, REPEATED_ACT_SECONDS } from "../core/limits.ts";
+import { PROOF_WINDOW_SECONDS, REPEATED_ACT_SECONDS, SECOND_MS } from "../core/limits.ts";
 import { isFinal } from "../core/vocabulary.ts";
 import type { CertificateRow } from "../db/tables/agents.ts";
 import type { Credential, Entrance } from "../http/call.ts";
@@ -15,7 +16,6 @@ import { toEffectiveAgentStatus, toEffectivePrincipalStatus } from "../principal
 import { type CertificateCheck, verifyCertificate } from "../protocol/certificate.ts";
 import { isDid } from "../protocol/did.ts";
 import { digestRequest, type ProofCheck, type ProofStatement, verifyProof } from "../protocol/proof.ts";
-import { openProofMemory, type ProofMemory, type ProofUse } from "./proof-memory.ts";
 import { explainRefusal, type ProofRefusal, type RefusalPlace, toProofRefusalError } from "./proof-refusals.ts";
 
 export const agentEntrance: Entrance = {
@@ -236,4 +236,27 @@ function judgeAgentState(
   if (isFinal(status) || platformStatus === "CLOSED") return "agent_ended";
   if (platformStatus === "SUSPENDED") return new ServiceError("account_suspended");
   return status === "ACTIVE" ? null : new ServiceError("agent_not_active", { detail: { did, status } });
+}
+
+// The memory of an agent's used proofs (PRF-7, PRF-8). It keeps each proof and its act until the window has passed: the same act may be repeated
+// under the proof, any other use is a replay.
+
+type Proven = Extract<ProofCheck, { ok: true }>;
+
+/** `first`: not seen before. `same`: used before for the same act. `late`: its window passed before it was used for this act. */
+export type ProofUse = "first" | "same" | "replay" | "late";
+export type ProofMemory = { readonly use: (proven: Proven, act: string) => Promise<ProofUse> };
+
+export function openProofMemory({ REPLAY }: Pick<Env, "REPLAY">, did: string): ProofMemory {
+  const guard = REPLAY.get(REPLAY.idFromName(did));
+  return {
+    use: async ({ r, text, signedAt }, act) => {
+      const mark = `${r}|${text}`;
+      const remembered = act === "" ? PROOF_WINDOW_SECONDS : REPEATED_ACT_SECONDS;
+      const late = Date.now() > signedAt + PROOF_WINDOW_SECONDS * SECOND_MS;
+      // After its window a proof counts only for the act that it was used for within the window.
+      if (late) return (await guard.isUsedFor(mark, act)) ? "same" : "late";
+      return guard.use(mark, act, signedAt + (remembered + 1) * SECOND_MS);
+    },
+  };
 }

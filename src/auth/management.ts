@@ -2,19 +2,19 @@
 // together with the reads that it permits: a revoked key fails at its next call, and authentication costs no trip of its own.
 
 import { findKeyOwner, guardKey, type KeyOwner, selectOwnerOfKey, touchKey } from "../accounts/key-store.ts";
-import { describeKeyFault, type KeyBrands, keyBrands, parseManagementKey } from "../accounts/management-key.ts";
-import { SESSION_CHALLENGE } from "../accounts/tokens.ts";
+import { describeKeyFault, type KeyBrands, keyBrands, parseManagementKey } from "../accounts/keys.ts";
+import { SESSION_CHALLENGE } from "../accounts/links.ts";
 import type { ManagementCaller } from "../call.ts";
 import type { Env } from "../context.ts";
 import { computeSha256Hex } from "../core/encoding.ts";
 import { ServiceError } from "../core/errors.ts";
 import { KEY_USE_MINUTES, MINUTE_MS } from "../core/limits.ts";
-import { memoizeBy } from "../core/memo.ts";
+import { memoizeBy } from "../core/retry.ts";
 import { splitList } from "../core/text.ts";
 import type { Actor, Environment } from "../core/vocabulary.ts";
 import { findVolumeRefusal } from "../core/volume.ts";
 import { commit } from "../db/batch.ts";
-import type { Tenant } from "../db/tenant.ts";
+import type { Tenant } from "../db/statement.ts";
 import type { Admission, Credential, Entrance } from "../http/call.ts";
 import type { Incoming } from "../http/incoming.ts";
 import { checkSession, presentsSession, toQuotaName } from "./session.ts";

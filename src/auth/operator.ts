@@ -2,13 +2,12 @@
 import type { Env } from "../context.ts";
 import { computeSha256Hex } from "../core/encoding.ts";
 import { ServiceError } from "../core/errors.ts";
-import { memoizeBy } from "../core/memo.ts";
+import { memoizeBy } from "../core/retry.ts";
 import { splitList } from "../core/text.ts";
 import type { Actor } from "../core/vocabulary.ts";
 import type { Entrance } from "../http/call.ts";
 import type { Incoming } from "../http/incoming.ts";
-import { openAccess, parseAccessTeam } from "./access.ts";
-import { readBearer } from "./bearer.ts";
+import { openAccess, parseAccessTeam, readBearer } from "./access.ts";
 
 export const operatorEntrance: Entrance = {
   presents: ({ context: { req } }) =>

@@ -1,6 +1,7 @@
 // Authenticates a person's session (CRED-13 to CRED-15): an opaque bearer token, or the same token in a cookie. A browser sends the cookie with
 // every request, so the cookie counts only without `Authorization`, and for changes only from the service's own pages.
 
+import { isSessionToken, looksLikeSessionToken, SESSION_CHALLENGE } from "../accounts/links.ts";
 import {
   findSessionOwner,
   guardSession,
@@ -8,20 +9,19 @@ import {
   selectOwnerOfSession,
   touchSession,
 } from "../accounts/session-store.ts";
-import { isSessionToken, looksLikeSessionToken, SESSION_CHALLENGE } from "../accounts/tokens.ts";
 import type { PersonCaller } from "../call.ts";
 import { computeSha256Hex } from "../core/encoding.ts";
 import { ServiceError } from "../core/errors.ts";
 import { CONFIRMATION_MINUTES, HOUR_MS, MINUTE_MS, SESSION_IDLE_HOURS, SESSION_USE_MINUTES } from "../core/limits.ts";
-import { requireProduction } from "../core/production.ts";
+import { requireProduction } from "../core/roles.ts";
 import { type Environment, isEnvironment } from "../core/vocabulary.ts";
 import { findVolumeRefusal } from "../core/volume.ts";
 import { commit } from "../db/batch.ts";
-import type { Tenant } from "../db/tenant.ts";
+import type { Tenant } from "../db/statement.ts";
 import type { Credential, Entrance } from "../http/call.ts";
 import type { Incoming } from "../http/incoming.ts";
 import { readClientAddress } from "../http/rate-limit.ts";
-import { readBearer } from "./bearer.ts";
+import { readBearer } from "./access.ts";
 
 export const sessionEntrance: Entrance = {
   presents: presentsSession,

@@ -6,9 +6,9 @@ import type { Actor } from "../core/vocabulary.ts";
 import type { VerifierRow } from "../db/tables/principals.ts";
 import type { Entrance } from "../http/call.ts";
 import type { Incoming } from "../http/incoming.ts";
-import { readCredential, verifyCredential } from "../verifiers/credential.ts";
 import { findVerifier, isUsed, refuseChangedVerifier } from "../verifiers/store.ts";
-import { readBearer } from "./bearer.ts";
+import { readCredential, verifyCredential } from "../verifiers/verifiers.ts";
+import { readBearer } from "./access.ts";
 
 type VerifierFacts = { readonly verifier: VerifierRow | null; readonly used: boolean };
 

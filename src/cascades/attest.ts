@@ -1,23 +1,45 @@
 // Records the attestation of a principal that counts from now on (PRN-21, ACC-24), for platforms' principals and for the tenant principal.
+import { type ManagementCall, type Precheck, precheck, readPage } from "../call.ts";
 import type { Deps } from "../context.ts";
+import { type FieldError, ServiceError, toFieldError, toValidationError } from "../core/errors.ts";
 import { MINUTE_MS } from "../core/limits.ts";
 import { move } from "../core/machine.ts";
+import { hashListing, type Page, toPage } from "../core/page.ts";
 import { type Actor, isActiveOrFunding } from "../core/vocabulary.ts";
-import type { ReadResults, Statement } from "../db/batch.ts";
+import { type Database, dropAbsentReads, type ReadResults, type Statement } from "../db/batch.ts";
 import type { PrincipalRow } from "../db/tables/principals.ts";
 import { findWalk } from "../jobs/walk-store.ts";
 import { type Changes, recordActivity } from "../journal/activity.ts";
 import { recordEvent } from "../journal/events.ts";
-import { type AttestationColumns, toAttestationRow } from "../principals/attestations.ts";
-import { computeRenewedNotice } from "../principals/notices.ts";
+import {
+  type AttestationColumns,
+  buildAttestationReads,
+  expandAttestation,
+  findAttestationFaults,
+  findVerifierFaults,
+  pickProof,
+  toAttestationKey,
+  toAttestationRow,
+  type VerifierFacts,
+} from "../principals/attestations.ts";
+import { computeRenewedNotice, toEventPrincipal, toPrincipalView, toRecordedView } from "../principals/read.ts";
+import type { RecordedAttestationView } from "../principals/responses.ts";
+import type { ProposedAttestation, RecordingInput } from "../principals/schema.ts";
 import { principalMachine } from "../principals/states.ts";
-import { attestPrincipal, insertAttestation } from "../principals/store.ts";
-import { toEventPrincipal, toPrincipalView } from "../principals/views.ts";
+import {
+  type AttestationKey,
+  attestPrincipal,
+  findEarlierUse,
+  insertAttestation,
+  listAttestations,
+  refuseRevoked,
+} from "../principals/store.ts";
+import { refuseChangedVerifier } from "../verifiers/store.ts";
 import { endAttestation, expireWithAgents, isEndUnrecorded } from "./expire.ts";
 import { refuseWhileStopping, settleReports, toStillStoppingError } from "./reports.ts";
 import { buildRestateReads, type Restating, restateAgents, restateAndReactivate } from "./restate-agents.ts";
-import { relistPrincipal } from "./restatement-store.ts";
 import { computeSliceEnd } from "./slice.ts";
+import { relistPrincipal } from "./store.ts";
 
 /** The reads of an attestation, besides the principal. `principalId` may be an expression of the same trip. */
 export const buildAttestReads = (deps: Deps, principalId: Parameters<typeof buildRestateReads>[1]) => ({
@@ -157,3 +179,112 @@ const suspendByAttestation = (agent: FoundAgent, now: number): FoundAgent => ({
   statusNote: null,
   updatedAt: now,
 });
+
+// Records and lists the attestations of a platform's principals (PRN-21).
+
+export async function recordAttestation(
+  call: ManagementCall<PrincipalRow>,
+  principalId: string,
+  input: RecordingInput,
+) {
+  const { db, deps, now, environment } = call;
+  const {
+    caller,
+    object: before,
+    verifier,
+    revoked,
+    had,
+    ...found
+  } = await call.read({
+    ...buildRecordingReads(call, principalId, input),
+    ...buildAttestReads(deps, principalId),
+  });
+  refuseTenantPrincipal(before);
+  const faults = await findRecordingFaults(call, before, input, { verifier, revoked, had });
+  if (faults.length > 0) throw toValidationError(faults);
+  const attested = await attestWithAgents(
+    deps,
+    { ...found, principal: before },
+    {
+      attestation: expandAttestation(input, environment, now, verifier),
+      proof: pickProof(input),
+      actor: caller.actor,
+      entry: true,
+      reactivate: input.reactivate_agents ?? false,
+    },
+    now,
+  );
+  const { principal: after, reactivation } = attested;
+  const row = toAttestationRow(after, { proof: pickProof(input), recordedAt: after.updatedAt });
+  const view = {
+    ...toRecordedView(row, after, now),
+    principal_status: toPrincipalView(after, now).status,
+    ...(reactivation && { reactivation }),
+  };
+  const named = toAttestationKey(input);
+  await call.commit(
+    [
+      ...attested.statements,
+      ...(verifier ? [refuseChangedVerifier(db, verifier)] : []),
+      ...(named ? [refuseRevoked(db, named)] : []),
+    ],
+    view,
+  );
+  call.background(attested.rest());
+  return view;
+}
+
+export const precheckRecording = (call: ManagementCall, principalId: string, input: ProposedAttestation): Precheck =>
+  precheck<ReturnType<typeof buildRecordingReads>, unknown, PrincipalRow>(
+    buildRecordingReads(call, principalId, input),
+    ({ object, ...judging }) => {
+      refuseTenantPrincipal(object);
+      return findRecordingFaults(call, object, input, judging);
+    },
+  );
+
+const buildRecordingReads = ({ db }: ManagementCall, principalId: string, input: ProposedAttestation) => ({
+  ...buildAttestationReads(db, input),
+  ...dropAbsentReads({ had: findEarlierRecording(db, principalId, toAttestationKey(input)) }),
+});
+
+const findEarlierRecording = (db: Database, principalId: string, named: AttestationKey | null) =>
+  named && findEarlierUse(db, principalId, named);
+
+/** The operator attests the tenant principal. */
+function refuseTenantPrincipal({ tenant }: PrincipalRow): void {
+  if (tenant) throw new ServiceError("tenant_principal_field_locked");
+}
+
+/** Finds the faults that no schema knows: times, the Verifier and its proof, and an attestation that was recorded before. */
+async function findRecordingFaults(
+  call: ManagementCall,
+  principal: PrincipalRow,
+  input: ProposedAttestation,
+  { had = false, ...judging }: VerifierFacts & { readonly had?: boolean | undefined },
+): Promise<FieldError[]> {
+  const { environment, now } = call;
+  const person = { legal_name: principal.legalName, country: principal.country, external_ref: principal.externalRef };
+  return [
+    ...findAttestationFaults(input, environment, now, ""),
+    ...(await findVerifierFaults(input, person, judging, call, "")),
+    ...(had
+      ? [toFieldError("attestation_id", "invalid_value", "This attestation was already recorded for the principal.")]
+      : []),
+  ];
+}
+
+export async function getAttestations(
+  call: ManagementCall<PrincipalRow>,
+  principalId: string,
+  query: { readonly limit: number; readonly cursor?: string | undefined },
+): Promise<Page<RecordedAttestationView>> {
+  const page = await readPage(call, query, hashListing("attestations", [call.environment, principalId], {}));
+  const { object: principal, rows } = await call.read({ rows: listAttestations(call.db, principalId, page) });
+  return toPage(
+    rows,
+    page,
+    (row) => ({ at: row.recordedAt, id: row.attestationId }),
+    (row) => toRecordedView(row, principal, call.now),
+  );
+}

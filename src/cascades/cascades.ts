@@ -2,7 +2,7 @@
 // is suspended or revoked by its effective status, and none can become active. The agents' own rows and records follow in slices, the first in the
 // same batch; any later run continues. Each agent is reported once, even after a crash, and so is each principal that changed with others.
 import type { Deps } from "../context.ts";
-import { BEFORE_FIRST_DUE } from "../core/due.ts";
+import { BEFORE_FIRST_DUE } from "../core/clock.ts";
 import type { CascadeTrigger } from "../core/vocabulary.ts";
 import type { Database, Statement } from "../db/batch.ts";
 import type { PrincipalRow } from "../db/tables/principals.ts";

@@ -2,7 +2,7 @@
 // computes these statuses before they are recorded.
 import { commitAll } from "../commit.ts";
 import type { Deps } from "../context.ts";
-import { BEFORE_FIRST_DUE } from "../core/due.ts";
+import { BEFORE_FIRST_DUE } from "../core/clock.ts";
 import { move } from "../core/machine.ts";
 import { type Database, readBatch, type Statement } from "../db/batch.ts";
 import type { PrincipalRow } from "../db/tables/principals.ts";
@@ -11,10 +11,10 @@ import type { EachJob } from "../jobs/job.ts";
 import { findWalk } from "../jobs/walk-store.ts";
 import { recordActivity } from "../journal/activity.ts";
 import { recordEvent } from "../journal/events.ts";
-import { findEndedAttestations } from "../principals/due-store.ts";
+import { findEndedAttestations } from "../principals/find-store.ts";
+import { toEventPrincipal } from "../principals/read.ts";
 import { principalMachine } from "../principals/states.ts";
 import { changePrincipal, findPrincipalById } from "../principals/store.ts";
-import { toEventPrincipal } from "../principals/views.ts";
 import { CASCADES_AT_ONCE, type Cascading, stopAgents } from "./cascades.ts";
 import { settleReports } from "./reports.ts";
 import type { Cause } from "./slice.ts";

@@ -9,13 +9,13 @@ import { findWalk } from "../jobs/walk-store.ts";
 import { type Changes, recordActivity } from "../journal/activity.ts";
 import { recordEvent } from "../journal/events.ts";
 import { toAttestationStop, toStoredStatus } from "../principals/effective-status.ts";
-import { findCustomerFaults, refuseSuspendedCustomer } from "../principals/grouping.ts";
+import { toEventPrincipal, toPrincipalView } from "../principals/read.ts";
+import { findCustomerFaults, refuseSuspendedCustomer } from "../principals/register.ts";
 import type { PrincipalPatch } from "../principals/schema.ts";
 import { changePrincipal, findPrincipalByReference } from "../principals/store.ts";
-import { toEventPrincipal, toPrincipalView } from "../principals/views.ts";
 import { toCanonicalJson } from "../protocol/canonical-json.ts";
 import { refuseWhileStopping, settleReports } from "./reports.ts";
-import { forgetReactivation } from "./restatement-store.ts";
+import { forgetReactivation } from "./store.ts";
 
 export async function patchPrincipal(call: ManagementCall<PrincipalRow>, principalId: string, patch: PrincipalPatch) {
   const { db, now } = call;

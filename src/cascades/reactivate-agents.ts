@@ -1,11 +1,12 @@
 // Reactivates the agents that stops of their principal suspended, if `reactivate_agents` asks for it (PRN-21): when an attestation is recorded, and
 // when the principal or its customer is reactivated. An agent whose certificate names an earlier attestation or another scope, or has an end, gets a
 // new one for the same key, at its next version.
+
+import { toAgentView } from "../agents/read.ts";
 import type { findStatedAgents } from "../agents/slice-store.ts";
 import { agentMachine } from "../agents/states.ts";
 import { toStatusRecords } from "../agents/status.ts";
 import { reactivateAgentRows } from "../agents/store.ts";
-import { toAgentView } from "../agents/views.ts";
 import type { Deps } from "../context.ts";
 import { systemClock } from "../core/clock.ts";
 import { move } from "../core/machine.ts";

@@ -8,7 +8,7 @@ import type { CascadeRow } from "../db/tables/walks.ts";
 import { recordActivities } from "../journal/activity.ts";
 import { recordEvents } from "../journal/events.ts";
 import type { WithReports } from "../principals/group-store.ts";
-import { toEventPrincipal } from "../principals/views.ts";
+import { toEventPrincipal } from "../principals/read.ts";
 import { clearReports, guardReports } from "./store.ts";
 
 /** A principal after its changes, and their reports in order. */

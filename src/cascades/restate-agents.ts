@@ -16,9 +16,9 @@ import { recordDirectoryChanges } from "../journal/feed.ts";
 import { groupIdsExcept } from "../principals/group-store.ts";
 import { findPrincipalById, refuseChangedPrincipal } from "../principals/store.ts";
 import { agentsToReactivate, type Reactivating, reactivateAgents } from "./reactivate-agents.ts";
-import { beginReactivations, beginRestatement, dropRestatement } from "./restatement-store.ts";
 import type { Reactivation } from "./schema.ts";
 import { chooseSliceSize, computeSliceEnd } from "./slice.ts";
+import { beginReactivations, beginRestatement, dropRestatement } from "./store.ts";
 
 /**
  * The limits of one invocation, whose queries are limited (JOB-12): slices of one principal, and principals of one message. The queue continues the

@@ -18,7 +18,7 @@ import type { RevocationView } from "../principals/responses.ts";
 import type { Revocation } from "../principals/schema.ts";
 import { type AttestationKey, findRevocation, isBackedBy, markRevoked } from "../principals/store.ts";
 import { useCredential } from "../verifiers/store.ts";
-import { groupReads, moveGroup } from "./group.ts";
+import { groupReads, moveGroup } from "./customer.ts";
 
 const TRIGGER = "principal_stops";
 

@@ -1,5 +1,5 @@
 // Routes that change, suspend, reactivate and close principals and customers (PRN-18, PRN-20, PRN-24), and routes of attestations (PRN-21, PRN-25).
-import { findNamedCustomer } from "../customers/read.ts";
+import { findNamedCustomer } from "../customers/customers.ts";
 import { customerParams } from "../customers/schema.ts";
 import { defineRoute } from "../http/route.ts";
 import { pickValidFields } from "../http/schemas.ts";
@@ -14,7 +14,7 @@ import {
   revocation,
   toProposedRecording,
 } from "../principals/schema.ts";
-import { getAttestations, precheckRecording, recordAttestation } from "./attestations.ts";
+import { getAttestations, precheckRecording, recordAttestation } from "./attest.ts";
 import { reactivateCustomer, suspendCustomer } from "./customer.ts";
 import { patchPrincipal, precheckPrincipalPatch } from "./patch.ts";
 import { closePrincipal, findNamedClosing, reactivatePrincipal, suspendPrincipal } from "./principal.ts";

@@ -1,13 +1,13 @@
 // Builds the statements of one slice of a cascade (PRN-17), for its agents and for the principals of a closed account. Each gets its row, a log entry
 // and an event; an agent also gets its values in status lists and its directory record.
 
+import { mayReactivateWithAccount } from "../agents/find-store.ts";
+import { toAgentView } from "../agents/read.ts";
 import { type AgentTrigger, agentMachine } from "../agents/states.ts";
 import { toStatusRecords } from "../agents/status.ts";
 import { moveAgents, replaceSuspensionReason, type Stretch } from "../agents/store.ts";
-import { toAgentView } from "../agents/views.ts";
-import { mayReactivateWithAccount } from "../agents/while-store.ts";
 import type { Deps } from "../context.ts";
-import type { Due } from "../core/due.ts";
+import type { Due } from "../core/clock.ts";
 import { listStatesMovedBy, type Move, move } from "../core/machine.ts";
 import type { Actor, AgentStatus, Environment } from "../core/vocabulary.ts";
 import type { Database, Statement } from "../db/batch.ts";
@@ -18,14 +18,14 @@ import { listCertificates } from "../identity/certificate-store.ts";
 import type { AgentWithPrincipal } from "../identity/store.ts";
 import { SLICE } from "../jobs/walk.ts";
 import { recordActivities } from "../journal/activity.ts";
+import { LAST_NUMBERS, recordLastNumbers } from "../journal/directory-store.ts";
 import { recordEvents } from "../journal/events.ts";
 import { recordDirectoryChanges } from "../journal/feed.ts";
-import { LAST_NUMBERS, recordLastNumbers } from "../journal/last-number-store.ts";
 import { toEffectivePrincipalStatus, toStopReason } from "../principals/effective-status.ts";
 import type { WithReports } from "../principals/group-store.ts";
+import { ACCOUNT_REASONS, toPrincipalView } from "../principals/read.ts";
 import { principalMachine } from "../principals/states.ts";
 import { movePrincipals } from "../principals/store.ts";
-import { ACCOUNT_REASONS, toPrincipalView } from "../principals/views.ts";
 import { settleReports } from "./reports.ts";
 
 export const chooseSliceSize = ({ slices }: Deps): number => slices?.agents ?? SLICE;

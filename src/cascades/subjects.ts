@@ -12,14 +12,14 @@ import {
 } from "../agents/slice-store.ts";
 import { agentMachine } from "../agents/states.ts";
 import type { Deps } from "../context.ts";
-import type { Due } from "../core/due.ts";
+import type { Due } from "../core/clock.ts";
 import { listStatesMovedBy } from "../core/machine.ts";
 import type { AccountStop, AgentStatus, CascadeTrigger } from "../core/vocabulary.ts";
 import { type Condition, dropAbsentReads, type ReadResults, readBatch } from "../db/batch.ts";
 import { findClockOffset } from "../db/clock.ts";
+import type { Tenant } from "../db/statement.ts";
 import type { PrincipalRow } from "../db/tables/principals.ts";
 import type { CascadeRow } from "../db/tables/walks.ts";
-import type { Tenant } from "../db/tenant.ts";
 import { findWalk, selectAgentPosition } from "../jobs/walk-store.ts";
 import { findPrincipalsIn, hasPrincipalIn } from "../principals/group-store.ts";
 import { principalMachine } from "../principals/states.ts";

@@ -8,7 +8,7 @@ import { EXPIRY_SECONDS, type WaitingCall } from "./delayed.ts";
 import type { ContractEvent } from "./gateway.ts";
 import type { Hash } from "./hashes.ts";
 import { formatTokenUnits, type Network } from "./networks.ts";
-import { nameRole } from "./roles.ts";
+import { nameRole } from "./sign.ts";
 
 type Log = { readonly data: Hash; readonly topics: readonly Hash[] };
 type Contracts = Pick<Network, "settlement_contract" | "authority" | "earlier_editions">;

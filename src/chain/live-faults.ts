@@ -1,11 +1,11 @@
 // Judges a network by what its chain says (CHN-31). Each fault is one line that names configuration members and addresses, but no node URL.
 // Pure. networks.ts judges the configuration by itself.
 import { FOLLOWER_LOST_SECONDS, SECOND_MS } from "../core/limits.ts";
-import { formatAmount, parseAmount } from "../core/money.ts";
+import { formatAmount, parseAmount } from "../core/text.ts";
 import type { EditionFacts, NetworkFacts, NodeFacts, RoleFacts, TokenFacts } from "./network-facts.ts";
 import { computeGasThreshold, formatTokenUnits, type Network } from "./networks.ts";
-import { SIGNER_ROLES, SIGNERS } from "./roles.ts";
 import { ATTEMPT_TIMEOUT_MS } from "./rpc.ts";
+import { SIGNER_ROLES, SIGNERS } from "./sign.ts";
 
 /** `now`: real time, in epoch milliseconds. */
 export function findLiveFaults(network: Network, facts: NetworkFacts, now: number): string[] {

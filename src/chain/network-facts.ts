@@ -1,13 +1,13 @@
 // Reads the facts of a network from its chain (CHN-31), with one JSON-RPC batch to each node. Answers of a node on another chain are ignored, and a
 // fact that a node does not state is null. live-faults.ts judges the facts.
 import { decodeFunctionResult, encodeFunctionData, toFunctionSelector } from "viem/utils";
-import { runConcurrently } from "../core/parallel.ts";
+import { runConcurrently } from "../core/retry.ts";
 import { authorityAbi, settlementAbi, tokenAbi } from "./abi.ts";
 import type { BlockRef, ChainUnavailable } from "./gateway.ts";
 import { blockSchema, buildBlockCall, toBlockRef } from "./logs.ts";
 import type { Network } from "./networks.ts";
-import { SIGNER_ROLE_NAMES, SIGNER_ROLES, SIGNERS, type SignerName, type SignerRole } from "./roles.ts";
 import { type AskNode, createAskNode, nameRefusal, type RpcCall, type RpcReply } from "./rpc.ts";
+import { SIGNER_ROLE_NAMES, SIGNER_ROLES, SIGNERS, type SignerName, type SignerRole } from "./sign.ts";
 
 /** The addresses of the service's own keys; null if a secret is not a valid key. */
 export type SignerAddresses = Readonly<Record<SignerName, string | null>>;

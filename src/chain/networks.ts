@@ -2,7 +2,7 @@
 // because a wrong address loses money.
 import * as z from "zod";
 import { ESCROW_BASE_THRESHOLD, TOKEN_DECIMALS_MAX } from "../core/limits.ts";
-import { formatAmount, type MoneyFault, parseAmount } from "../core/money.ts";
+import { formatAmount, type MoneyFault, parseAmount } from "../core/text.ts";
 import { isAddress } from "./hashes.ts";
 
 const address = z.string().regex(/^0x[0-9a-fA-F]{40}$/);

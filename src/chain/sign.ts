@@ -26,3 +26,26 @@ export async function signCall({ privateKey, to, data, ...rest }: CallToSign): P
 export function deriveAddress(privateKey: string): Hex {
   return privateKeyToAddress(privateKey as Hex).toLowerCase() as Hex;
 }
+
+// The roles of the service's own signing keys, as the authority knows them (CHN-5, CHN-6). The whole table of roles is in scripts/chain/roles.ts,
+// for deployments.
+
+export const SIGNER_ROLES = {
+  REGISTRAR: { id: 2n, functions: ["registerProvider", "setThreshold"], holder: "registrar" },
+  REGISTRAR_DELAYED: { id: 3n, functions: ["setOperationalWallet", "setLowThreshold"], holder: "registrar" },
+  ARBITER: { id: 4n, functions: ["setReserve"], holder: "arbiter" },
+  ARBITER_DELAYED: { id: 5n, functions: ["payOut"], holder: "arbiter" },
+} as const;
+
+export type SignerRole = keyof typeof SIGNER_ROLES;
+export const SIGNER_ROLE_NAMES = Object.keys(SIGNER_ROLES) as readonly SignerRole[];
+export const SIGNERS = ["registrar", "arbiter"] as const;
+export type SignerName = (typeof SIGNERS)[number];
+
+/** Roles that people hold, and the authority's own root role, which has no holder once a deployment is done. */
+const OTHER_ROLES: Readonly<Record<string, string>> = { 0: "root", 1: "ADMIN", 6: "GUARDIAN", 7: "OWNER" };
+
+export const nameRole = (id: bigint): string => {
+  const own = SIGNER_ROLE_NAMES.find((name) => SIGNER_ROLES[name].id === id);
+  return `${own ?? OTHER_ROLES[String(id)] ?? "without a name"} (${id})`;
+};

@@ -1,7 +1,7 @@
 // Store of chain operations: one row for each subject of a kind on a network, with the state that is wanted now. The status of an awaited refund
 // follows from the booked refunds, and each write derives it again (CHN-27).
 import { and, asc, eq, lte, type SQL, sql } from "drizzle-orm";
-import type { Due } from "../core/due.ts";
+import type { Due } from "../core/clock.ts";
 import { BLOCK_CLOCK_SKEW_SECONDS, SECOND_MS } from "../core/limits.ts";
 import type { OperationKind, OperationStatus } from "../core/vocabulary.ts";
 import {

@@ -1,4 +1,5 @@
 // Reads all rows of a listing in a range of time, slice by slice (HTTP-37): at most 31 days.
+import { type Bytes, computeSha256, encodeHex } from "./encoding.ts";
 import { toFieldError, toValidationError } from "./errors.ts";
 import { DAY_MS, EXPORT_DAYS } from "./limits.ts";
 
@@ -43,3 +44,22 @@ export async function* readSlices<Row, Place>(
     after = slice.next;
   } while (after !== null);
 }
+
+// A file as it was uploaded: its name, its bytes and their digest.
+
+export type UploadedFile = {
+  /** As it was sent, not validated. */
+  readonly fileName: string;
+  readonly bytes: Bytes;
+  /** SHA-256 of the bytes, in lower-case hex. */
+  readonly sha256: string;
+};
+
+export const toUploadedFile = async (fileName: string, bytes: Bytes): Promise<UploadedFile> => ({
+  fileName,
+  bytes,
+  sha256: encodeHex(await computeSha256(bytes)),
+});
+
+export const isUploadedFile = (value: unknown): value is UploadedFile =>
+  typeof value === "object" && value !== null && "bytes" in value && value.bytes instanceof Uint8Array;

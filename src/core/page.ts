@@ -1,6 +1,6 @@
 // Lists and their cursors (HTTP-26 to HTTP-28). A cursor holds a keyset position and a hash of its listing: the name, the owner and the filters.
 import { decodeBase64Url, decodeUtf8, encodeBase64Url, encodeUtf8 } from "./encoding.ts";
-import { computeShortHash } from "./short-hash.ts";
+import { computeShortHash } from "./seal.ts";
 
 export type Page<T> = { data: T[]; next_cursor: string | null; has_more: boolean };
 /** A keyset position: the sort value (epoch ms) and the id that breaks ties. */

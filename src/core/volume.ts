@@ -2,7 +2,7 @@
 // their bytes. The fan-out job marks an account that has reached a quota.
 import { toIso } from "./clock.ts";
 import { ServiceError } from "./errors.ts";
-import { DAY_MS, SECOND_MS } from "./limits.ts";
+import { CONFIRMATION_MINUTES, DAY_MS, SECOND_MS } from "./limits.ts";
 import type { Environment } from "./vocabulary.ts";
 
 export const VOLUME_QUOTAS = ["events", "event_bytes"] as const;
@@ -36,4 +36,19 @@ export function findVolumeRefusal(
     detail: { quota, limit: limits[quota], resets_at: toIso(until) },
     headers: { "Retry-After": String(Math.ceil((until - now) / SECOND_MS)) },
   });
+}
+
+// Requires a fresh proof of the person (CRED-30), so that a stolen session cannot rotate a key, promote the account, or redirect its money and
+// notices.
+
+/**
+ * A key needs no confirmation. The first trip alone is judged: until the commit a session only grows older, and an ended session writes nothing.
+ * @throws ServiceError `forbidden`, which is not stored under an Idempotency-Key: after the confirmation the same call succeeds
+ */
+export function requireConfirmed({ isConfirmed }: { readonly isConfirmed: boolean }): void {
+  if (isConfirmed) return;
+  const message =
+    `This call needs a log-in or a confirmation within the last ${CONFIRMATION_MINUTES} minutes: ` +
+    "confirm at POST /v1/platform/sessions/current/confirm, then repeat the call.";
+  throw new ServiceError("forbidden", { message, type: "confirmation_required", unkept: true });
 }

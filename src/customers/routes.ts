@@ -1,9 +1,13 @@
 // Routes of customers (PRN-23).
 import { defineRoute } from "../http/route.ts";
-import { createCustomer } from "./create.ts";
-import { deleteCustomer } from "./delete.ts";
-import { patchCustomer } from "./patch.ts";
-import { findNamedCustomer, getCustomer, getCustomers } from "./read.ts";
+import {
+  createCustomer,
+  deleteCustomer,
+  findNamedCustomer,
+  getCustomer,
+  getCustomers,
+  patchCustomer,
+} from "./customers.ts";
 import { customerInput, customerParams, customerPatch, customerPatchRules, customerQuery } from "./schema.ts";
 
 export const customerRoutes = [

@@ -5,8 +5,8 @@ import type { AskedRows, FoundRows } from "../core/page.ts";
 import { CUSTOMER_STATUSES, type CustomerStatus } from "../core/vocabulary.ts";
 import { type Database, mustChange, type Read, readOne, type Statement } from "../db/batch.ts";
 import { readRanged, selectBareColumns } from "../db/pages.ts";
+import { isOfTenant, type Tenant } from "../db/statement.ts";
 import { type CustomerRow, customers } from "../db/tables/principals.ts";
-import { isOfTenant, type Tenant } from "../db/tenant.ts";
 
 /** The part of a customer that decides whether a principal may join it. */
 export type FoundCustomer = Pick<CustomerRow, "customerId" | "status">;

@@ -2,7 +2,7 @@
 // tables, as much as the rest of a call.
 import { fillPlaceholders, is, Param, Placeholder, SQL, sql } from "drizzle-orm";
 import type { SQLiteInsertBuilder, SQLiteInsertValue, SQLiteTable } from "drizzle-orm/sqlite-core";
-import { memoizeBy } from "../core/memo.ts";
+import { memoizeBy } from "../core/retry.ts";
 import type { Database, PlainStatement, Read } from "./statement.ts";
 
 type Preparable = { prepare: () => PreparedQuery };

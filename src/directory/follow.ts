@@ -7,10 +7,9 @@ import { commit, readBatch } from "../db/batch.ts";
 import type { ChangeRow, EntryRow } from "../db/tables/directory.ts";
 import { findUnindexed, markIndexed } from "../journal/directory-store.ts";
 import { hashLogOrYield, type RunningLog } from "../journal/running-log.ts";
-import { beginFeed, findFeed, findUnhashedChanges, moveFeed, recordHashes } from "./head-store.ts";
-import { addTerms, dropTerms } from "./term-store.ts";
+import { toChangeView } from "./list.ts";
+import { addTerms, beginFeed, dropTerms, findFeed, findUnhashedChanges, moveFeed, recordHashes } from "./store.ts";
 import { listEntryTerms } from "./terms.ts";
-import { toChangeView } from "./views.ts";
 
 export async function followDirectory(deps: Deps, environment: Environment): Promise<void> {
   await hashLogOrYield(deps, buildFeedLog(environment));

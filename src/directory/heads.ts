@@ -1,7 +1,7 @@
 // Signs heads of the directory's feeds, in each minute in which something has changed, and reads them (DIR-14).
 import type { ManagementCall } from "../call.ts";
 import type { Deps } from "../context.ts";
-import { isAfterPosition } from "../core/due.ts";
+import { isAfterPosition } from "../core/clock.ts";
 import { ServiceError } from "../core/errors.ts";
 import { SECOND_MS } from "../core/limits.ts";
 import { ENVIRONMENTS, type Environment, isEnvironment } from "../core/vocabulary.ts";
@@ -10,11 +10,10 @@ import type { EachJob, Recorded } from "../jobs/job.ts";
 import { hashLog } from "../journal/running-log.ts";
 import { signDirectoryHead } from "../protocol/directory-head.ts";
 import { buildFeedLog } from "./follow.ts";
-import { findFeed, findHead, findUnsignedSince, insertDirectoryHead } from "./head-store.ts";
-import { REAL_TIME } from "./list.ts";
+import { REAL_TIME, toHeadView } from "./list.ts";
 import type { DirectoryHead } from "./responses.ts";
 import type { HeadQuery } from "./schema.ts";
-import { toHeadView } from "./views.ts";
+import { findFeed, findHead, findUnsignedSince, insertDirectoryHead } from "./store.ts";
 
 export const signDirectoryHeads: EachJob = {
   kind: "each",

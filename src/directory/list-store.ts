@@ -2,8 +2,12 @@
 // unless even that one is common: then a scan of the listing skips only few entries.
 import { and, type SQL, sql } from "drizzle-orm";
 import type { AskedRows, FoundRows } from "../core/page.ts";
-import type { DirectoryStatus, Environment, PrincipalStatus } from "../core/vocabulary.ts";
-import { DIRECTORY_STATUSES } from "../core/vocabulary.ts";
+import {
+  DIRECTORY_STATUSES,
+  type DirectoryStatus,
+  type Environment,
+  type PrincipalStatus,
+} from "../core/vocabulary.ts";
 import { type Database, type Read, read, readOne } from "../db/batch.ts";
 import { compileOnce } from "../db/compiled.ts";
 import {

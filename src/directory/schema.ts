@@ -1,8 +1,7 @@
 // Requests to the directory (DIR-1, DIR-7, DIR-8, DIR-11, DIR-14).
 import * as z from "zod";
 import { DIRECTORY_PAGE_MAX, DIRECTORY_TERMS_MAX } from "../core/limits.ts";
-import { isDouble } from "../core/numbers.ts";
-import { trimSpaces } from "../core/text.ts";
+import { isDouble, trimSpaces } from "../core/text.ts";
 import { DIRECTORY_STATUSES } from "../core/vocabulary.ts";
 import {
   buildStartSchema,

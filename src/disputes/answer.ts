@@ -6,14 +6,12 @@ import { requireNetwork } from "../chain/networks.ts";
 import { ServiceError, toFieldError, toValidationError } from "../core/errors.ts";
 import { DISPUTE_MESSAGES_MAX } from "../core/limits.ts";
 import { move, tryMove } from "../core/machine.ts";
-import { parseAmount } from "../core/money.ts";
+import { parseAmount } from "../core/text.ts";
 import type { ActivityAction, Side } from "../core/vocabulary.ts";
 import type { ReadResults, Statement } from "../db/batch.ts";
 import type { DisputeRow } from "../db/tables/disputes.ts";
 import { recordEventForParties } from "../journal/events.ts";
 import { retryUnderLocks } from "../objects/locks.ts";
-import { recordEscalation } from "./deadlines.ts";
-import { buildEndingReads, type Ending, type EndingFacts, endDispute } from "./end.ts";
 import {
   type Caller,
   CONSUMER_CLOCK,
@@ -23,7 +21,9 @@ import {
   readAs,
   refuseOtherSide,
   refuseStranger,
-} from "./parties.ts";
+} from "./case.ts";
+import { recordEscalation } from "./deadlines.ts";
+import { buildEndingReads, type Ending, type EndingFacts, endDispute } from "./end.ts";
 import { queueReserve } from "./reserve.ts";
 import type { DisputeView, ResponseInput } from "./schema.ts";
 import { type DisputeTrigger, disputeMachine, toEffectiveDispute } from "./states.ts";

@@ -3,7 +3,7 @@
 import { findOperation } from "../chain/store.ts";
 import { commitAll } from "../commit.ts";
 import type { Deps } from "../context.ts";
-import { BEFORE_FIRST_DUE } from "../core/due.ts";
+import { BEFORE_FIRST_DUE } from "../core/clock.ts";
 import { CHAIN_LOOK_MS, MINUTE_MS } from "../core/limits.ts";
 import { move } from "../core/machine.ts";
 import { type Database, readBatch, type Statement } from "../db/batch.ts";
@@ -15,7 +15,7 @@ import type { EachJob, SetResult } from "../jobs/job.ts";
 import { type Alert, raiseAlert } from "../journal/alerts.ts";
 import { recordEventForParties } from "../journal/events.ts";
 import { retryUnderLocks } from "../objects/locks.ts";
-import { autoConfirmTasks } from "../tasks/auto-confirm.ts";
+import { autoConfirmTasks } from "../tasks/confirm.ts";
 import { applyClaim, applyEffect, reverseCounts } from "./effects.ts";
 import {
   awaitDisputeRefund,

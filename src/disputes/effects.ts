@@ -1,7 +1,8 @@
 // The effects of a dispute on its provider's escrow and on the counts of both agents (DSP-10, DSP-15), as statements for the batch that changes it.
 // The provider's rows are dated on its own platform's clock (ACC-9).
-import { type RatedSource, recordEscrowChange } from "../agents/rate.ts";
+import { type RatedSource, recordEscrowChange } from "../agents/ratings.ts";
 import { countDisputes, type DisputeCounts } from "../agents/store.ts";
+import { formatTokenUnits, requireNetwork } from "../chain/networks.ts";
 import { requestOperation } from "../chain/store.ts";
 import type { Deps } from "../context.ts";
 import type { Database, Statement } from "../db/batch.ts";
@@ -11,8 +12,10 @@ import type { DisputeRow } from "../db/tables/disputes.ts";
 import type { EscrowRow } from "../db/tables/money.ts";
 import { addClaim, type Claim, findEscrowOn, hasStateChanged } from "../escrow/changes.ts";
 import { moveClaim, toMovedStates } from "../escrow/store.ts";
-import type { Seller } from "../identity/owned-store.ts";
+import type { Seller } from "../identity/authority-store.ts";
 import type { AgentWithPrincipal } from "../identity/store.ts";
+import type { NoticeAccount } from "../journal/alert-store.ts";
+import { recordNoticeTo } from "../journal/alerts.ts";
 
 type Parties = Pick<DisputeRow, "environment" | "providerDid" | "consumerDid" | "network">;
 /** The provider, with its markets and escrows in the dispute's environment. `apart`: how far its clock is ahead of the clock that rules. */
@@ -127,4 +130,43 @@ export function applyEffect(
   const counted = countBothAgents(deps, of, effect, applied, rated);
   const told = rated.provider ? [] : applied.told;
   return { escrows, turned: applied.turned, statements: [...applied.statements, ...told, ...counted] };
+}
+
+// The mails about disputes (DSP-18): to the provider's account at a filing, to both accounts at the arbiter's decision. They quote neither the
+// parties nor the arbiter.
+
+const pickDisputeData = ({ environment, disputeId, providerDid, consumerDid, currency }: DisputeRow) => ({
+  ...{ environment, disputeId, providerDid, consumerDid, currency },
+});
+
+const formatDisputeAmount = ({ config }: Deps, { network }: DisputeRow, units: number): string =>
+  formatTokenUnits(requireNetwork(config.networks, network), units);
+
+export const recordFilingNotice = (deps: Deps, account: NoticeAccount | null, dispute: DisputeRow): Statement[] =>
+  // Mails are dated in real time, whichever clock rules the dispute.
+  recordNoticeTo(deps.db, account, deps.clock.now(), {
+    kind: "customer.dispute_filed",
+    data: {
+      ...pickDisputeData(dispute),
+      reason: dispute.reason,
+      amount: formatDisputeAmount(deps, dispute, dispute.disputed),
+      answersUntil: dispute.answersUntil,
+    },
+  });
+
+/** An account that has both agents gets one mail. */
+export function recordDecisionNotices(
+  deps: Deps,
+  accounts: { readonly sellersAccount: NoticeAccount | null; readonly buyersAccount: NoticeAccount | null },
+  dispute: DisputeRow,
+): Statement[] {
+  const { sellersAccount, buyersAccount } = accounts;
+  const { resolution } = dispute;
+  if (resolution === null) throw new Error("unreachable: it is decided");
+  const data = { ...pickDisputeData(dispute), resolution, refund: formatDisputeAmount(deps, dispute, dispute.refund) };
+  const isOne = sellersAccount?.platformId === buyersAccount?.platformId;
+  const sides = isOne ? [sellersAccount] : [sellersAccount, buyersAccount];
+  return sides.flatMap((account) =>
+    recordNoticeTo(deps.db, account, deps.clock.now(), { kind: "customer.dispute_decided", data }),
+  );
 }

@@ -3,11 +3,11 @@
 import { and, type SQL, sql } from "drizzle-orm";
 import type { AskedRows, FoundRows, Position } from "../core/page.ts";
 import type { DisputeStatus, Environment } from "../core/vocabulary.ts";
-import { type AccountFilter, buildAccountRanges, buildAgentRanges } from "../db/account-ranges.ts";
 import type { Database, Read } from "../db/batch.ts";
 import { isBelow, type Ranges, readRanged, selectBareColumns } from "../db/pages.ts";
+import { type AccountFilter, buildAccountRanges, buildAgentRanges } from "../db/parts.ts";
+import type { Tenant } from "../db/statement.ts";
 import { type DisputeRow, disputes } from "../db/tables/disputes.ts";
-import type { Tenant } from "../db/tenant.ts";
 import { selectPaidOut } from "./store.ts";
 
 export type ListedDispute = DisputeRow & { readonly clockOffsetMs: number };

@@ -13,7 +13,7 @@ import { commit, readBatch } from "../db/batch.ts";
 import type { FollowerRow } from "../db/tables/chain.ts";
 import { findRefundAddresses } from "../escrow/refund-store.ts";
 import { findTransaction } from "../facilitation/store.ts";
-import { tendOperations } from "../jobs/tend-operations.ts";
+import { tendOperations } from "../jobs/tend.ts";
 import { createSigner } from "../objects/signers.ts";
 import { readAhead, readSettlementFacts } from "./payout-chain.ts";
 import {

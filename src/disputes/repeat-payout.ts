@@ -4,7 +4,7 @@ import { formatTokenUnits, requireNetwork, selectEdition } from "../chain/networ
 import { changeOperation } from "../chain/store.ts";
 import { toIso } from "../core/clock.ts";
 import { ServiceError } from "../core/errors.ts";
-import { floorAmount } from "../core/money.ts";
+import { floorAmount } from "../core/text.ts";
 import type { Actor } from "../core/vocabulary.ts";
 import type { Statement } from "../db/batch.ts";
 import type { OperationRow } from "../db/tables/chain.ts";
@@ -14,11 +14,11 @@ import { findTransaction } from "../facilitation/store.ts";
 import { type Alert, raiseAlert } from "../journal/alerts.ts";
 import { recordOperatorEntry } from "../journal/operator-log.ts";
 import { retryUnderLocks } from "../objects/locks.ts";
-import { noteRepeatedPayout } from "./entries.ts";
-import type { PayoutInput } from "./operator-schema.ts";
+import { noteRepeatedPayout } from "./evidence.ts";
 import { type AwardState, computeAwardLeft, computeRefundLeft, isPayoutExpired, repeatAward } from "./payout-record.ts";
 import { queueReserve } from "./reserve.ts";
 import type { PayoutView } from "./responses.ts";
+import type { PayoutInput } from "./schema.ts";
 import {
   findEscrowOfDispute,
   findPaidOut,

@@ -12,7 +12,7 @@ import type { OperationRow } from "../db/tables/chain.ts";
 import type { DisputeRow } from "../db/tables/disputes.ts";
 import { pickEditionContract } from "../escrow/states.ts";
 import { findEscrowsOfVault } from "../escrow/store.ts";
-import { tendOperations } from "../jobs/tend-operations.ts";
+import { tendOperations } from "../jobs/tend.ts";
 import { type Alert, raiseAlert } from "../journal/alerts.ts";
 import { createSigner } from "../objects/signers.ts";
 

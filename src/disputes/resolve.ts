@@ -1,40 +1,53 @@
 // The operators' side of disputes (DSP-16): the list of all disputes, and the arbiter's verdict with its signed award.
 import { type OperatorCall, readPage } from "../call.ts";
 import { formatTokenUnits, requireNetwork, toCaip2 } from "../chain/networks.ts";
+import { dropOperation } from "../chain/store.ts";
 import { commitAll } from "../commit.ts";
+import type { Deps } from "../context.ts";
 import { toIso } from "../core/clock.ts";
 import { ServiceError, toFieldError, toValidationError } from "../core/errors.ts";
 import { SECOND_MS } from "../core/limits.ts";
-import { tryMove } from "../core/machine.ts";
-import { parseAmount } from "../core/money.ts";
+import { move, tryMove } from "../core/machine.ts";
 import { hashListing, type Page } from "../core/page.ts";
 import { Conflict } from "../core/retry.ts";
+import { parseAmount } from "../core/text.ts";
+import type { Statement } from "../db/batch.ts";
 import type { DisputeRow } from "../db/tables/disputes.ts";
+import type { EscrowRow } from "../db/tables/money.ts";
+import { recordEventForParties } from "../journal/events.ts";
 import { recordOperatorEntry } from "../journal/operator-log.ts";
 import { retryUnderLocks } from "../objects/locks.ts";
 import { signAward } from "../protocol/award.ts";
 import { verdictReads } from "../tasks/verdict.ts";
 import { isSettlementReversed, recordEscalation } from "./deadlines.ts";
-import { type Ended, endDispute, pickClockOffset } from "./end.ts";
-import { noteDecision } from "./entries.ts";
+import {
+  applyEffect,
+  type Effect,
+  type FoundSeller,
+  type Rated,
+  recordDecisionNotices,
+  reverseCounts,
+} from "./effects.ts";
+import { type Ended, endDispute, pickClockOffset, toResolutionCounts } from "./end.ts";
+import { noteDecision } from "./evidence.ts";
 import { listAllDisputes } from "./list-store.ts";
-import { recordDecisionNotices } from "./notices.ts";
-import type { OperatorDisputeQuery, VerdictInput } from "./operator-schema.ts";
 import { queueReserve } from "./reserve.ts";
 import type { DisputeFile } from "./responses.ts";
-import type { DisputeView } from "./schema.ts";
+import type { DisputeView, OperatorDisputeQuery, VerdictInput } from "./schema.ts";
 import { disputeMachine, toEffectiveDispute } from "./states.ts";
 import {
+  dropAward,
   findBothAccounts,
   findDispute,
   findEvidence,
   findMessages,
   findRefundedDispute,
+  moveDispute,
   putAward,
   type RefundedDispute,
   selectTaskOfDispute,
 } from "./store.ts";
-import { toDisputeFile, toDisputePage } from "./views.ts";
+import { toDisputeFile, toDisputePage, toDisputeView } from "./views.ts";
 
 export async function getAllDisputes(call: OperatorCall, query: OperatorDisputeQuery): Promise<Page<DisputeView>> {
   const { db, deps } = call;
@@ -177,4 +190,84 @@ async function signDisputeAward({ deps }: OperatorCall, row: Ended["row"], now: 
     },
     signing,
   );
+}
+
+// Ends a dispute whose settlement a reorg removed (FAC-18), even if it had ended before: neither side wins, and nothing is owed. If the payment is
+// mined again, it is facilitated again and can be disputed again.
+
+type Reversed = {
+  readonly escrows: readonly EscrowRow[];
+  readonly turned: boolean;
+  readonly statements: Statement[];
+};
+
+/**
+ * `found`: the rows as the batch leaves them before these statements; the result's `escrows`: as it leaves them after. `rated`: agents whose rating
+ * the batch writes too. `paidOut`: what the vault paid for the settlement, by the chain after the reorg.
+ */
+export function reverseDispute(
+  deps: Deps,
+  before: DisputeRow | null,
+  found: FoundSeller,
+  rated: Rated,
+  paidOut: number,
+  now: number,
+): Reversed {
+  // A withdrawn dispute has no effect that would have to be reversed.
+  if (before === null || before.resolution === "withdrawn")
+    return { escrows: found.escrows, turned: false, statements: [] };
+  const set = {
+    ...NOTHING_OWED,
+    paidOut,
+    resolution: "withdrawn",
+    endedBy: "reversal",
+    resolvedAt: now,
+    dueAt: null,
+  } as const;
+  const ended: DisputeRow = { ...before, ...set, status: "resolved" };
+  const effect = reverseEffect(before);
+  const applied = applyEffect(deps, before, found, effect, now, rated);
+  return {
+    ...applied,
+    statements: [
+      ...moveDispute(deps.db, before, move(disputeMachine, before.status, "reverse"), set),
+      ...applied.statements,
+      dropAward(deps.db, before.disputeId),
+      ...dropRefundOperation(deps, before),
+      ...recordEventForParties(deps.db, before, now, {
+        type: "dispute.resolved",
+        object: toDisputeView(deps.config, ended, now),
+      }),
+    ],
+  };
+}
+
+const NOTHING_OWED = {
+  refund: 0,
+  refundFrom: null,
+  refundStatus: "none",
+  owed: 0,
+  bountyBy: null,
+  bountyPaid: 0,
+} as const;
+
+/** The reverse of what the filing, or the end, counted and claimed. */
+function reverseEffect({ resolution, disputed, owed }: DisputeRow): Effect {
+  if (resolution === null) return { ...toResolutionCounts("withdrawn"), claim: { disputed: -disputed, owed: 0 } };
+  const { provider, consumer } = toResolutionCounts(resolution);
+  return {
+    provider: reverseCounts(provider, 0),
+    consumer: reverseCounts(consumer, 0),
+    claim: { disputed: 0, owed: -owed },
+  };
+}
+
+/** Stops awaiting the provider's refund, or paying out of its vault. */
+function dropRefundOperation({ db }: Deps, { network, refundFrom, disputeId, settlementKey }: DisputeRow): Statement[] {
+  if (refundFrom === null) return [];
+  return [
+    refundFrom === "vault"
+      ? dropOperation(db, { network, kind: "payout", subject: disputeId })
+      : dropOperation(db, { network, kind: "refund", subject: settlementKey }),
+  ];
 }

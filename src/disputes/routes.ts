@@ -4,17 +4,22 @@ import type { Side } from "../core/vocabulary.ts";
 import { defineRoute, type RouteOf } from "../http/route.ts";
 import { pickValidFields } from "../http/schemas.ts";
 import { accept, concede, escalate, precheckAct, respond, withdraw } from "./answer.ts";
+import { getDispute, getDisputeCase, type PartyCall } from "./case.ts";
 import { addEvidence } from "./evidence.ts";
 import { fileDispute, precheckFiling } from "./file.ts";
-import type { PartyCall } from "./parties.ts";
-import { getDispute } from "./read.ts";
+import { repeatPayout } from "./repeat-payout.ts";
+import { findNamedDispute, findNamedRefunded, getAllDisputes, resolveDispute } from "./resolve.ts";
 import {
   type DisputeView,
   disputeInput,
   disputeParams,
   evidenceInput,
   findDisputeFaults,
+  findVerdictFaults,
+  operatorDisputeQuery,
+  payoutInput,
   responseInput,
+  verdictInput,
 } from "./schema.ts";
 
 const PARTIES = ["agent", "management"] as const;
@@ -126,5 +131,58 @@ export const disputeRoutes = [
     surfaces: PARTIES,
     handle: (call, { params, body }) => addEvidence(call, params.dispute_id, body),
     precheck: (call, { params }) => precheckAct(call, params.dispute_id, null),
+  }),
+];
+
+// Routes of disputes for operators (DSP-16).
+
+export const operatorDisputeRoutes = [
+  defineRoute({
+    method: "get",
+    path: "/v1/operator/disputes",
+    operationId: "listAllDisputes",
+    surfaces: ["operator"],
+    query: operatorDisputeQuery,
+    status: 200,
+    errors: [],
+    handle: (call, { query }) => getAllDisputes(call, query),
+  }),
+  defineRoute({
+    method: "get",
+    path: "/v1/operator/disputes/{dispute_id}",
+    operationId: "getDisputeCase",
+    surfaces: ["operator"],
+    params: disputeParams,
+    status: 200,
+    errors: ["not_found"],
+    object: findNamedDispute,
+    handle: (call, { params }) => getDisputeCase(call, params.dispute_id),
+  }),
+  defineRoute({
+    method: "post",
+    path: "/v1/operator/disputes/{dispute_id}/resolve",
+    operationId: "resolveDispute",
+    surfaces: ["operator"],
+    params: disputeParams,
+    body: verdictInput,
+    rules: findVerdictFaults,
+    status: 200,
+    errors: ["not_found", "invalid_status"],
+    idempotency: "plain",
+    object: findNamedRefunded,
+    handle: (call, { params, body }) => resolveDispute(call, params.dispute_id, body),
+  }),
+  defineRoute({
+    method: "post",
+    path: "/v1/operator/disputes/{dispute_id}/payout",
+    operationId: "repeatPayout",
+    surfaces: ["operator"],
+    params: disputeParams,
+    body: payoutInput,
+    status: 200,
+    errors: ["not_found", "invalid_status"],
+    idempotency: "plain",
+    object: findNamedRefunded,
+    handle: (call, { params, body }) => repeatPayout(call, params.dispute_id, body),
   }),
 ];

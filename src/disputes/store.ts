@@ -1,7 +1,7 @@
 // Store of disputes, their messages and evidence, and awards. Agents of two platforms share a dispute, so a read takes no Tenant: the caller is
 // checked as a party.
 import { and, asc, eq, getTableColumns, isNull, type SQL, sql } from "drizzle-orm";
-import type { Due } from "../core/due.ts";
+import type { Due } from "../core/clock.ts";
 import { decodeIdInstant } from "../core/ids.ts";
 import { SECOND_MS } from "../core/limits.ts";
 import type { Move } from "../core/machine.ts";
@@ -31,7 +31,7 @@ import {
   disputes,
 } from "../db/tables/disputes.ts";
 import { type EscrowRow, escrows, type TaskRow, type TransactionRow, tasks, transactions } from "../db/tables/money.ts";
-import { findAddressee, type NoticeAccount } from "../journal/notice-store.ts";
+import { findAddressee, type NoticeAccount } from "../journal/alert-store.ts";
 
 const DISPUTE_ROW_COLUMNS = aliasColumns(disputes, "d");
 

@@ -4,7 +4,7 @@ import { computeFirstCheck } from "../chain/operations.ts";
 import { driveSplit, toSplitKey } from "../chain/split.ts";
 import { changeWanted } from "../chain/store.ts";
 import type { Deps } from "../context.ts";
-import { BEFORE_FIRST_DUE } from "../core/due.ts";
+import { BEFORE_FIRST_DUE } from "../core/clock.ts";
 import { isEnvironment } from "../core/vocabulary.ts";
 import { commit, readBatch } from "../db/batch.ts";
 import type { EscrowRow } from "../db/tables/money.ts";

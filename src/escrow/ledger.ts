@@ -3,7 +3,7 @@
 
 import { digestSettlement } from "../chain/digests.ts";
 import type { EventAt } from "../chain/gateway.ts";
-import { capBaseUnits } from "../core/money.ts";
+import { capBaseUnits } from "../core/text.ts";
 import type { LedgerDifference } from "../db/tables/chain.ts";
 import type { LedgerLine } from "../db/tables/money.ts";
 

@@ -1,7 +1,7 @@
 // The states of an escrow (MKT-17, MKT-18). Pure.
 import { CONSTRAINING_DISPUTES, ESCROW_BASE_THRESHOLD } from "../core/limits.ts";
-import { floorAmount } from "../core/money.ts";
 import { sells } from "../core/roles.ts";
+import { floorAmount } from "../core/text.ts";
 import type { EconomicRole, EscrowState } from "../core/vocabulary.ts";
 
 type EscrowAmounts = {

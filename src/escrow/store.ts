@@ -1,7 +1,7 @@
 // Store of escrows: the last known state of each provider's vault (MKT-15).
 import { and, asc, eq, type SQL, sql } from "drizzle-orm";
 import { type Hash, shortenHash } from "../chain/hashes.ts";
-import type { Due } from "../core/due.ts";
+import type { Due } from "../core/clock.ts";
 import { OTHER_ENVIRONMENT } from "../core/vocabulary.ts";
 import { type Database, guard, mustChange, type Read, readAll, readOne, type Statement } from "../db/batch.ts";
 import { eachOf, isOneOf } from "../db/lists.ts";

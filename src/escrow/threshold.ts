@@ -1,6 +1,6 @@
 // The threshold of a provider's escrow (MKT-16). Pure.
 import { ESCROW_BASE_THRESHOLD } from "../core/limits.ts";
-import { parseAmount } from "../core/money.ts";
+import { parseAmount } from "../core/text.ts";
 import type { AgentRow } from "../db/tables/agents.ts";
 import type { EscrowRow } from "../db/tables/money.ts";
 

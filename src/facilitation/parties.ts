@@ -1,10 +1,16 @@
 // Proves that the caller may facilitate: either agent of the pair as itself, or any caller with the consumer's proof bound to the provider (FAC-2).
 import { type AgentCall, type Precheck, precheck } from "../call.ts";
+import type { Settled } from "../chain/gateway.ts";
 import { ServiceError } from "../core/errors.ts";
 import type { Environment } from "../core/vocabulary.ts";
-import { dropAbsentReads } from "../db/batch.ts";
+import { commit, dropAbsentReads, readBatch } from "../db/batch.ts";
+import type { EscrowRow } from "../db/tables/money.ts";
+import { findIsWalletNamed } from "../escrow/wallet-store.ts";
+import { wasRegistered } from "../escrow/wallets.ts";
+import { findMarketsEverywhere } from "../identity/store.ts";
 import { findIntent } from "../intents/store.ts";
-import { type Pair, toUnverifiedError } from "./evidence.ts";
+import { raiseAlert } from "../journal/alerts.ts";
+import { type Mined, type Pair, toUnansweredError, toUnverifiedError } from "./evidence.ts";
 import type { NamedParties } from "./schema.ts";
 
 /** The DIDs that a body names, which are checked against the stored pair. */
@@ -62,4 +68,58 @@ export function precheckFacilitation(call: AgentCall, { intentId, providerDid }:
 /** Refuses a call that mixes objects of both environments (ACC-8). */
 export function refuseMixed(environments: readonly (Environment | undefined)[]): void {
   if (new Set(environments.filter((one) => one !== undefined)).size > 1) throw new ServiceError("environment_mismatch");
+}
+
+// Checks that the service had registered the paid wallet, in force at the payment's block (FAC-17). The contract pays the wallet that it has stored,
+// and a stolen registrar key could have changed that one.
+
+type PaidSettlement = {
+  readonly providerDid: string;
+  readonly network: string;
+  readonly settlement: Pick<Settled, "operationalWallet">;
+  readonly mined: Mined;
+  /** The block up to which the follower has booked. */
+  readonly bookedBlock: number | null;
+};
+
+/** Sends the follower, which may not have read yet that a wallet of the provider named this one, and refuses for now. */
+function awaitFollower(call: AgentCall, network: string): never {
+  call.background(call.deps.env.CHAIN_QUEUE.send({ kind: "follow_chain", network }).catch(() => undefined));
+  throw toUnansweredError("wallet_unread");
+}
+
+export async function requireWallet(call: AgentCall, paid: PaidSettlement, escrow: EscrowRow | null): Promise<void> {
+  const { db } = call;
+  const { providerDid, network, settlement, mined, bookedBlock } = paid;
+  const wallet = settlement.operationalWallet;
+  if (escrow && wasRegistered(escrow, wallet, mined.minedAt)) return;
+  const { markets, named } = await readBatch(db, {
+    markets: findMarketsEverywhere(db, providerDid),
+    named: findIsWalletNamed(db, { did: providerDid, network, wallet }),
+  });
+  if (named) return;
+  // The contract may already have a wallet that its markets still wait for.
+  const requested = markets.some(
+    (row) =>
+      row.network === network && row.status !== "FAILED" && [row.operationalWallet, row.pendingWallet].includes(wallet),
+  );
+  if (requested) return;
+  if ((bookedBlock ?? 0) < mined.blockNumber) return awaitFollower(call, network);
+  const registered = escrow?.operationalWallet ?? null;
+  await commit(db, [
+    raiseAlert(db, {
+      kind: "operational_wallet",
+      subject: `${providerDid} on ${network}`,
+      message:
+        `A payment in block ${mined.blockNumber} went to ${wallet}. The service has ${registered ?? "no wallet"} for this provider, and no wallet of ` +
+        "the provider changed it on-chain. The change came through the authority: if this service did not request it, the registrar's key may be " +
+        "compromised.",
+    }),
+  ]);
+  throw toUnverifiedError("other_wallet", {
+    paid_wallet: wallet,
+    registered_wallet: registered,
+    block: mined.blockNumber,
+    confirmed_by: null,
+  });
 }

@@ -1,6 +1,6 @@
 // Records a verified settlement in one guarded batch (FAC-11 to FAC-16). Values that concurrent settlements of one provider change are changed
 // relatively; the move of the intent and the settlement's unique key exclude a second record.
-import { recordEscrowChange } from "../agents/rate.ts";
+import { recordEscrowChange } from "../agents/ratings.ts";
 import { markDocumentStale } from "../agents/store.ts";
 import type { AgentCall } from "../call.ts";
 import type { Settled } from "../chain/gateway.ts";
@@ -12,15 +12,15 @@ import type { EscrowRow, TaskRow, TransactionRow } from "../db/tables/money.ts";
 import { applyGain, hasStateChanged } from "../escrow/changes.ts";
 import { pickEditionContract, toShownBalance } from "../escrow/states.ts";
 import { moveBalance, toMovedStates } from "../escrow/store.ts";
-import type { Seller } from "../identity/owned-store.ts";
+import type { Seller } from "../identity/authority-store.ts";
 import type { PaidIntent } from "../intents/find-store.ts";
 import { settleIntent } from "../intents/store.ts";
 import { type Alert, raiseAlert } from "../journal/alerts.ts";
 import { recordEventForParties } from "../journal/events.ts";
 import { turnHoldsIntoSpending } from "../payments/hold-store.ts";
 import { signReceipt } from "../protocol/receipt.ts";
+import { toTaskView } from "../tasks/read.ts";
 import { insertTask } from "../tasks/store.ts";
-import { toTaskView } from "../tasks/views.ts";
 import type { Mined } from "./evidence.ts";
 import type { FacilitationView } from "./responses.ts";
 import { type Buyer, insertFacilitated } from "./store.ts";

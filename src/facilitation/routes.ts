@@ -2,7 +2,6 @@
 import { defineRoute } from "../http/route.ts";
 import { facilitate } from "./facilitate.ts";
 import { precheckFacilitation } from "./parties.ts";
-import { getFacilitationStatus } from "./read-status.ts";
 import {
   facilitationInput,
   facilitationParams,
@@ -10,6 +9,7 @@ import {
   parseNamedParties,
   toFacilitationAct,
 } from "./schema.ts";
+import { getFacilitationStatus } from "./views.ts";
 
 export const facilitationRoutes = [
   defineRoute({

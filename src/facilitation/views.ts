@@ -1,11 +1,13 @@
 // Maps rows to the shapes of schema.ts. An answer is made from the rows alone, so a retry gets the first call's answer (FAC-13).
+import type { PublicCall } from "../call.ts";
 import { formatTokenUnits, requireNetwork, toCaip2 } from "../chain/networks.ts";
 import type { Config } from "../context.ts";
 import { toIso, toIsoOrNull } from "../core/clock.ts";
+import { ServiceError } from "../core/errors.ts";
 import { CONFIRMATION_WINDOW_HOURS, HOUR_MS } from "../core/limits.ts";
 import type { TransactionRow } from "../db/tables/money.ts";
-import type { FacilitationView, TransactionView } from "./responses.ts";
-import type { Facilitated } from "./store.ts";
+import type { FacilitationStatusView, FacilitationView, TransactionView } from "./responses.ts";
+import { type Facilitated, findTransaction } from "./store.ts";
 
 export const toConfirmBy = (settledAt: number): number => settledAt + CONFIRMATION_WINDOW_HOURS * HOUR_MS;
 
@@ -52,5 +54,18 @@ function toSettlementFields(config: Config, row: TransactionRow) {
     tx_hash: row.txHash,
     network: row.network,
     caip2: toCaip2(network),
+  };
+}
+
+// Answers whether a facilitated settlement stands, to any caller that has its receipt (FAC-23). A receipt never expires, and a reorg may have removed
+// its settlement.
+
+export async function getFacilitationStatus(call: PublicCall, facilitationId: string): Promise<FacilitationStatusView> {
+  const { found } = await call.read({ found: findTransaction(call.db, facilitationId) });
+  if (!found) throw new ServiceError("not_found");
+  return {
+    facilitation_id: found.transactionId,
+    status: toTransactionStatus(found),
+    reversed_at: toIsoOrNull(found.reversedAt),
   };
 }

@@ -8,9 +8,8 @@ import { toEffectiveIntentStatus } from "../intents/states.ts";
 import { markIntentCancelled as cancelStatements, findIntentFor } from "../intents/store.ts";
 import { recordEventForParties } from "../journal/events.ts";
 import { moveHolds } from "../payments/hold-store.ts";
-import { refuseNonParties } from "../payments/read.ts";
+import { refuseNonParties, toIntentView } from "../payments/read.ts";
 import type { IntentView } from "../payments/responses.ts";
-import { toIntentView } from "../payments/views.ts";
 import { readToNow } from "./follow.ts";
 
 export async function cancelUnpaidIntent(call: AgentCall, intentId: string): Promise<IntentView> {

@@ -1,10 +1,15 @@
 // The minute's run of the follower on every network (CHN-24): reads to the head, and compares the next vaults with their lines. The trigger itself
 // does this if nothing has happened, otherwise a queue message does.
+import { requireNetwork } from "../chain/networks.ts";
 import type { Deps } from "../context.ts";
+import { Conflict } from "../core/retry.ts";
+import { readBatch } from "../db/batch.ts";
+import { findIntentsAwaitingLostPayment } from "../intents/find-store.ts";
 import type { EachJob } from "../jobs/job.ts";
-import { checkNextVaults } from "./check.ts";
-import { followNetwork } from "./follow.ts";
-import { followQuiet } from "./quiet.ts";
+import { NOTHING_STORED } from "./book.ts";
+import { buildTurnReads, checkNextVaults, findLevelTurnEnd } from "./check.ts";
+import { findConfirmedBlock, followNetwork, recordChainReading, toBookedPlace } from "./follow.ts";
+import { findFollower, findUncheckedSettlements } from "./store.ts";
 
 export const followChains: EachJob = {
   kind: "each",
@@ -34,4 +39,41 @@ export async function followChain(deps: Deps, network: string, until: number): P
   if (followed !== "level") return followed === "full";
   await checkNextVaults(deps, network);
   return true;
+}
+
+// Follows a network without new events in the minute's trigger itself (CHN-24): books the blocks, compares the next vaults, and writes one row. In
+// every other case it changes nothing, and the queue's message does all the work.
+
+/** Returns false if there is more to do, or if no node answers credibly. */
+export async function followQuiet(deps: Deps, name: string): Promise<boolean> {
+  const { db, chain } = deps;
+  const network = requireNetwork(deps.config.networks, name);
+  const beganAt = Date.now();
+  const { known, unchecked, waiting, ...turn } = await readBatch(db, {
+    known: findFollower(db, name),
+    unchecked: findUncheckedSettlements(db, name, 1),
+    waiting: findIntentsAwaitingLostPayment(db, name),
+    ...buildTurnReads(deps, name),
+  });
+  if (!known || known.turned.length + known.bound.length + unchecked.length + waiting.length > 0) return false;
+  const read = await chain.readEvents(name, toBookedPlace(network, known));
+  if (!read.ok || read.value.state !== "read" || read.value.events.length > 0) return false;
+  const to = findConfirmedBlock(known.seen, read.value);
+  const checkedDid = to && (await findLevelTurnEnd(deps, network, to, turn));
+  if (checkedDid === null) return false;
+  try {
+    const { followed } = await recordChainReading(
+      deps,
+      network,
+      { ...known, checkedDid },
+      read.value,
+      beganAt,
+      NOTHING_STORED,
+    );
+    return followed === "level";
+  } catch (thrown) {
+    // Another run has booked these blocks.
+    if (thrown instanceof Conflict) return false;
+    throw thrown;
+  }
 }

@@ -21,7 +21,7 @@ import {
   findIntentsOfTerms,
   findIntentsWithLostPayments,
   type UnnamedPayment,
-} from "../intents/paid-store.ts";
+} from "../intents/find-store.ts";
 import { isInTime, LOST_PAYMENT_MS, mayPay } from "../intents/states.ts";
 import {
   bindPayment,
@@ -34,7 +34,7 @@ import {
 } from "../intents/store.ts";
 import { recordEventForParties } from "../journal/events.ts";
 import { moveHolds, releaseHolds, removeHoldEnd } from "../payments/hold-store.ts";
-import { toIntentView } from "../payments/views.ts";
+import { toIntentView } from "../payments/read.ts";
 import type { BoundChange } from "./store.ts";
 
 export type PaymentAt = Extract<EventAt, { kind: "settled" }>;

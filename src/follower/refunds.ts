@@ -10,12 +10,12 @@ import {
   putAwaitedRefund,
   recheckPayouts,
 } from "../chain/store.ts";
-import { capBaseUnits } from "../core/money.ts";
+import { capBaseUnits } from "../core/text.ts";
 import { commit, type Database, mustChange, type Statement } from "../db/batch.ts";
 import type { RefundAddressRow, RefundRow } from "../db/tables/disputes.ts";
 import { makeRefundsDue } from "../disputes/store.ts";
 import { deleteRefundsAfter, insertRefunds, selectKeys, selectRefundedAfter } from "../escrow/refund-store.ts";
-import { tendOperations } from "../jobs/tend-operations.ts";
+import { tendOperations } from "../jobs/tend.ts";
 
 type Refund = Extract<EventAt, { kind: "refund" }>;
 type RefundTo = Extract<EventAt, { kind: "refund_to" }>;

@@ -1,6 +1,6 @@
 // Reverses a facilitated settlement whose block is no longer on the chain (FAC-18): undoes all of its effects, and its intent waits for the payment
 // again. If the payment is in another block, the intent is PAID at once, and is facilitated again.
-import { recordEscrowChange } from "../agents/rate.ts";
+import { recordEscrowChange } from "../agents/ratings.ts";
 import { markDocumentStale } from "../agents/store.ts";
 import type { SettlementReading } from "../chain/gateway.ts";
 import type { Network } from "../chain/networks.ts";
@@ -11,14 +11,14 @@ import { computeClockDifference, type Timed } from "../db/clock.ts";
 import type { FollowerRow } from "../db/tables/chain.ts";
 import type { EscrowRow, IntentRow, TransactionRow } from "../db/tables/money.ts";
 import { toFoundSeller } from "../disputes/effects.ts";
-import { reverseDispute } from "../disputes/reverse.ts";
+import { reverseDispute } from "../disputes/resolve.ts";
 import { findLatestDispute, findPaidOut, selectLatestDispute } from "../disputes/store.ts";
 import { applyGain, type EscrowChange } from "../escrow/changes.ts";
 import { pickEditionContract } from "../escrow/states.ts";
 import { moveBalance, toMovedStates } from "../escrow/store.ts";
 import { findTransaction, reverseTransaction } from "../facilitation/store.ts";
 import { toTransactionView } from "../facilitation/views.ts";
-import { findSellerIn, type Seller } from "../identity/owned-store.ts";
+import { findSellerIn, type Seller } from "../identity/authority-store.ts";
 import { LOST_PAYMENT_MS } from "../intents/states.ts";
 import { findIntent, reopenIntent, toReopenedIntent } from "../intents/store.ts";
 import { type Alert, raiseAlert } from "../journal/alerts.ts";
@@ -26,7 +26,7 @@ import { recordEventForParties } from "../journal/events.ts";
 import { retryUnderLocks } from "../objects/locks.ts";
 import { takeBackSpending } from "../payments/hold-store.ts";
 import { type ClosingFacts, prepareClosingReads } from "../tasks/close.ts";
-import { findRatedSides, reverseTask } from "../tasks/reverse.ts";
+import { findRatedSides, reverseTask } from "../tasks/verdict.ts";
 import { isForIntent, type PaymentAt, recordPaidIntent } from "./payments.ts";
 import { guardFollower, noteBound } from "./store.ts";
 

@@ -1,20 +1,23 @@
 // Records the consequences of an escrow's new state that the follower has booked: on the agent's row and document, as an event and in the directory
 // (MKT-17). An agent in FUNDING whose escrows are all funded becomes ACTIVE (AGT-34).
-import { recordEscrowChange } from "../agents/rate.ts";
+import { hasAttestationUntil } from "../agents/find-store.ts";
+import { recordEscrowChange } from "../agents/ratings.ts";
 import { reviseAgent } from "../agents/revise.ts";
 import { agentMachine } from "../agents/states.ts";
 import { markDocumentStale } from "../agents/store.ts";
-import { hasAttestationUntil } from "../agents/while-store.ts";
+import { computeLagSeconds, findClosure, isFollowerLate, type NetworkAvailability } from "../chain/availability.ts";
+import { findAvailabilities, recordFollowerBehind } from "../chain/availability-store.ts";
 import type { Deps } from "../context.ts";
 import { move } from "../core/machine.ts";
 import type { Actor } from "../core/vocabulary.ts";
-import { readBatch, type Statement } from "../db/batch.ts";
+import { commit, readBatch, type Statement } from "../db/batch.ts";
 import type { AgentRow, MarketRow } from "../db/tables/agents.ts";
 import type { EscrowRow } from "../db/tables/money.ts";
 import { type EscrowChange, hasStateChanged } from "../escrow/changes.ts";
 import { toMovedStates } from "../escrow/store.ts";
 import { type AidSource, parseCertificate } from "../identity/aid.ts";
 import { findEscrows, findMarketsEverywhere, findNewestVersion, findTimedAgent } from "../identity/store.ts";
+import { type Alert, raiseAlert } from "../journal/alerts.ts";
 import { toEffectivePrincipalStatus } from "../principals/effective-status.ts";
 
 const FOLLOWER_ACTOR: Actor = { type: "system", id: "follow_chains" };
@@ -126,4 +129,25 @@ export function fundAgent(
     },
     now,
   );
+}
+
+// Records that a run of the follower did not reach a head of this minute. After a while the network takes no new intents (PAY-24), and an operator
+// gets an alert (JOB-9).
+
+export async function recordLag({ db }: Deps, network: string): Promise<void> {
+  const { standings } = await readBatch(db, { standings: findAvailabilities(db, [network]) });
+  const [standing] = standings;
+  const now = Date.now();
+  if (!standing || !isFollowerLate(standing, now)) return;
+  await commit(db, [
+    recordFollowerBehind(db, network, now),
+    ...(findClosure(standing, now) === "lag" ? [raiseAlert(db, toLagAlert(standing, now))] : []),
+  ]);
+}
+
+function toLagAlert(standing: NetworkAvailability, now: number): Alert {
+  const { network } = standing;
+  const seconds = computeLagSeconds(standing, now);
+  const since = seconds === null ? "was never read to its head" : `was last read to its head ${seconds} seconds ago`;
+  return { kind: "follower_lag", subject: network, message: `The network ${since}: it takes no new payment intents.` };
 }

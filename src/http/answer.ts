@@ -1,5 +1,6 @@
 // The result of a handler that needs more than a JSON view: other headers, another type, no body.
 import { computeSha256Hex } from "../core/encoding.ts";
+import { parseAcceptWeights } from "./accept.ts";
 
 export type Answer = {
   readonly answer: true;
@@ -29,3 +30,73 @@ export const isTagged = (value: unknown): value is Tagged =>
 
 export const isAnswer = (value: unknown): value is Answer =>
   typeof value === "object" && value !== null && "answer" in value && value.answer === true;
+
+// A listing as CSV (RFC 4180), streamed slice by slice. Cells that a spreadsheet would run as a formula are defused (HTTP-37).
+
+const CSV = "text/csv";
+
+/** A column's name and its cell for a row; null is an empty cell. */
+export type CsvColumn<T> = readonly [name: string, cell: (row: T) => string | number | null];
+
+/** True when the client prefers CSV to JSON by its `Accept`. */
+export const prefersCsv = (accept: string | undefined): boolean => {
+  const weight = parseAcceptWeights(accept);
+  return weight(CSV) > weight("application/json");
+};
+
+/** Reads slices as the client reads, so that the whole listing is never in memory. A slice that fails breaks the answer off. */
+export function answerCsv<T>(
+  name: string,
+  columns: readonly CsvColumn<T>[],
+  slices: AsyncIterator<readonly T[]>,
+): Answer {
+  const bytes = new TextEncoder();
+  const body = new ReadableStream<Uint8Array>({
+    start: (controller) => controller.enqueue(bytes.encode(toCsvLine(columns.map(([column]) => column)))),
+    pull: async (controller) => {
+      const slice = await slices.next();
+      if (slice.done) return controller.close();
+      const lines = slice.value.map((row) => toCsvLine(columns.map(([, cell]) => cell(row))));
+      controller.enqueue(bytes.encode(lines.join("")));
+    },
+    cancel: async () => void (await slices.return?.()),
+  });
+  const headers = {
+    "Content-Type": `${CSV}; charset=utf-8; header=present`,
+    "Content-Disposition": `attachment; filename="${name}.csv"`,
+    Vary: "Accept",
+  };
+  return answer(200, headers, body);
+}
+
+const toCsvLine = (cells: readonly (string | number | null)[]): string => `${cells.map(toCsvCell).join(",")}\r\n`;
+
+/**
+ * Matches the places where a spreadsheet may start a formula: the start of a cell, and after each character that separates cells in some locale.
+ * Leading spaces and quotes are ignored.
+ */
+const FORMULA = /(^|[;,\t\r\n])(?=[ "']*[=+\-@\t\r＝＋－＠])/g;
+
+function toCsvCell(value: string | number | null): string {
+  if (value === null) return "";
+  if (typeof value === "number") return String(value);
+  const text = value.replace(FORMULA, "$1'");
+  return text !== value || /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+}
+
+// Conditional requests (RFC 9110, 13): a caller that sends an answer's current entity tag gets no body.
+
+const toOpaqueTag = (tag: string): string => tag.trim().replace(/^W\//, "");
+
+/** If-None-Match compares weakly. */
+const matchesTag = (etag: string, given: string): boolean =>
+  given.split(",").some((tag) => toOpaqueTag(tag) === toOpaqueTag(etag) || tag.trim() === "*");
+
+/** The answer, or 304 if the caller already has it. */
+export function toNotModifiedIfKnown(full: Answer, ifNoneMatch: string | undefined): Answer {
+  const { ETag: etag } = full.headers;
+  if (full.status !== 200 || etag === undefined || ifNoneMatch === undefined || !matchesTag(etag, ifNoneMatch))
+    return full;
+  const { "Content-Type": _type, ...headers } = full.headers;
+  return answer(304, headers, null);
+}

@@ -1,6 +1,7 @@
 // The Hono environment of a request: the bindings, and the values that middleware and surfaces set for the answer.
+
 import type { Context } from "hono";
-import type { Deps, Env } from "../context.ts";
+import { type Deps, type Env, getDeps } from "../context.ts";
 
 export type RateState = {
   policy: string;
@@ -26,3 +27,8 @@ export type AppEnv = {
   };
 };
 export type AppContext = Context<AppEnv>;
+
+// Finds the Deps of a request. Tests bring their own clock; everything else comes from the bindings.
+
+export const findDeps = (context: AppContext): Deps =>
+  context.get("deps") ?? getDeps(context.env, new URL(context.req.url).origin);

@@ -1,11 +1,13 @@
 // The headers of every answer: the request's id, security headers, the quota, the end of a deprecated route, and CORS (HTTP-23, HTTP-25, HTTP-30,
 // HTTP-38).
 import { toIso } from "../core/clock.ts";
-import type { AppContext } from "./app-env.ts";
-import { findDeps } from "./deps.ts";
-import { isOpenToAnyOrigin } from "./methods.ts";
+import { SECOND_MS } from "../core/limits.ts";
+import { memoizeBy } from "../core/retry.ts";
+import { type AppContext, findDeps } from "./app-env.ts";
+import { DOCS_ASSETS } from "./openapi.ts";
+import { PAGE_FILES } from "./page-files.ts";
 import { toRateHeaders } from "./rate-limit.ts";
-import type { Route } from "./route.ts";
+import type { Deprecation, Route } from "./route.ts";
 
 const EXPOSED = ["ETag", "Request-Id", "RateLimit", "RateLimit-Policy", "Retry-After", "Link"];
 
@@ -28,4 +30,86 @@ export function setCommonHeaders(context: AppContext, routes: readonly Route[]):
     headers.set("Access-Control-Allow-Origin", "*");
     headers.set("Access-Control-Expose-Headers", [...new Set([...EXPOSED, ...Object.keys(deprecation)])].join(", "));
   }
+}
+
+// The headers of a deprecated route (HTTP-38): Deprecation as a date of RFC 9651, Sunset as an HTTP-date (RFC 9745, RFC 8594).
+
+/** Runs when the route is bound, so a wrong declaration fails at the start instead of in a call. */
+export function buildDeprecationHeaders({ since, sunset, link }: Deprecation): Record<string, string> {
+  const begins = parseInstant(since);
+  if (sunset !== undefined && parseInstant(sunset) < begins) throw new Error(`the sunset ${sunset} is before ${since}`);
+  if (link !== undefined && /[<>\s]/.test(link)) throw new Error(`the link ${link} is not a URL`);
+  return {
+    Deprecation: `@${Math.floor(begins / SECOND_MS)}`,
+    ...(sunset !== undefined && { Sunset: new Date(sunset).toUTCString() }),
+    ...(link !== undefined && { Link: `<${link}>; rel="deprecation"` }),
+  };
+}
+
+/** A date without a time begins at midnight UTC. */
+function parseInstant(text: string): number {
+  const instant = /^\d{4}-\d{2}-\d{2}(T[\d:.]+Z)?$/.test(text) ? Date.parse(text) : Number.NaN;
+  if (Number.isNaN(instant)) throw new Error(`${text} is not an instant`);
+  return instant;
+}
+
+// The methods and the CORS rule of every path, from the routes and from the few other paths (HTTP-20, HTTP-21, HTTP-25).
+
+type PathRule = { readonly pattern: RegExp; readonly methods: readonly string[]; readonly cors: boolean };
+
+const DOCS = ["/docs", "/docs/", "/docs/start.js", ...[...DOCS_ASSETS].map((asset) => `/docs/${asset}`)];
+const FILES = PAGE_FILES.map(({ path }) => path);
+const NON_ROUTE_RULES: readonly PathRule[] = ["/", "/openapi.json", "/healthz", ...DOCS, ...FILES].map((path) => ({
+  pattern: new RegExp(`^${path.replaceAll(".", "\\.")}$`),
+  methods: ["GET", "HEAD"],
+  cors: path === "/openapi.json" || path === "/healthz",
+}));
+
+const toPathRules = memoizeBy((routes: readonly Route[]): readonly PathRule[] => [
+  ...NON_ROUTE_RULES,
+  ...routes.map(({ path, method, cors, effects, rest }) => ({
+    pattern: new RegExp(
+      `^${path.replace(/[.]/g, "\\.").replace(/\{(\w+)\}/g, (_, name: string) => (rest ? ".*" : toParameterPattern(name)))}$`,
+    ),
+    methods: method === "get" && !effects ? ["GET", "HEAD"] : [method.toUpperCase()],
+    cors: cors === true,
+  })),
+]);
+
+/** Ids that the service generates have a prefix, so any other word in their place is an unknown path. Verifiers choose attestation ids freely. */
+function toParameterPattern(parameter: string): string {
+  if (parameter === "did") return "did(?::|%3[Aa])[^/]+";
+  return parameter.endsWith("_id") && parameter !== "attestation_id" ? "[a-z]{3}_[^/]+" : "[^/]+";
+}
+
+export const findMethods = (routes: readonly Route[], path: string): string[] => [
+  ...new Set(
+    toPathRules(routes)
+      .filter((rule) => rule.pattern.test(path))
+      .flatMap((rule) => rule.methods),
+  ),
+];
+
+/** True when any origin may read the answer. */
+export const isOpenToAnyOrigin = (routes: readonly Route[], method: string, path: string): boolean =>
+  toPathRules(routes).some((rule) => rule.cors && rule.pattern.test(path) && rule.methods.includes(method));
+
+/** Answers a browser's preflight for paths that any origin may use; null for other paths. */
+export function answerPreflight(
+  routes: readonly Route[],
+  method: string,
+  path: string,
+  allowed: readonly string[],
+): Response | null {
+  const open = allowed.filter((one) => isOpenToAnyOrigin(routes, one, path));
+  if (method !== "OPTIONS" || open.length === 0) return null;
+  return new Response(null, {
+    status: 204,
+    headers: {
+      Allow: allowed.join(", "),
+      "Access-Control-Allow-Methods": open.join(", "),
+      "Access-Control-Allow-Headers": "Accept, Content-Type, If-None-Match",
+      "Access-Control-Allow-Origin": "*",
+    },
+  });
 }

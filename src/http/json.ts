@@ -2,7 +2,7 @@
 // because a request-bound proof signs them.
 import { ServiceError } from "../core/errors.ts";
 import { JSON_BODY_MAX_BYTES, JSON_DEPTH_MAX, SECOND_MS } from "../core/limits.ts";
-import { isDouble } from "../core/numbers.ts";
+import { isDouble } from "../core/text.ts";
 import { type NumberSources, type Path, writeMoneyAsText } from "./money-fields.ts";
 
 /** How much of a body is read, the refusal of a longer body, and how long it may take to arrive. */

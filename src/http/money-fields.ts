@@ -1,8 +1,8 @@
 // The fields of a body that its schema reads as money (HTTP-4). Their JSON numbers are read by their digits, because a binary float would round
 // them.
 import * as z from "zod";
-import { memoizeBy } from "../core/memo.ts";
-import { toPlainAmount } from "../core/money.ts";
+import { memoizeBy } from "../core/retry.ts";
+import { toPlainAmount } from "../core/text.ts";
 
 export type Path = readonly string[];
 

@@ -5,7 +5,7 @@ import type { Deps, Env } from "../context.ts";
 import { toClientNetwork } from "../core/client-network.ts";
 import { ServiceError } from "../core/errors.ts";
 import { SECOND_MS } from "../core/limits.ts";
-import { memoizeBy } from "../core/memo.ts";
+import { memoizeBy } from "../core/retry.ts";
 import type { AppContext, RateState } from "./app-env.ts";
 
 type Window = { readonly start: number; readonly used: number };

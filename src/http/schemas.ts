@@ -3,9 +3,15 @@
 import * as z from "zod";
 import { type FieldError, type FieldErrorCode, toFieldError } from "../core/errors.ts";
 import { PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX } from "../core/limits.ts";
-import { DECIMAL_MESSAGE } from "../core/money.ts";
 import { isCursor } from "../core/page.ts";
-import { findNameCharacterFault, findNameFault, findTextFault, isHostAsWritten, trimSpaces } from "../core/text.ts";
+import {
+  DECIMAL_MESSAGE,
+  findNameCharacterFault,
+  findNameFault,
+  findTextFault,
+  isHostAsWritten,
+  trimSpaces,
+} from "../core/text.ts";
 import {
   AGENT_STATUSES,
   ATTESTATION_MODELS,

@@ -1,8 +1,12 @@
 // Uses the data centre's cache for answers that are the same for every caller, so that repeated reads do not reach the database. Routes opt in by
 // their data. A cache that fails, or that holds another value than was put there, is a miss.
+import type { Deps, Env } from "../context.ts";
 import { SECOND_MS } from "../core/limits.ts";
+import { memoizeBy } from "../core/retry.ts";
+import { type Database, openNearest } from "../db/batch.ts";
 import { type Answer, answer, isAnswer } from "./answer.ts";
 import type { Incoming } from "./incoming.ts";
+import type { Route } from "./route.ts";
 
 /** A kept answer and its instant: real time, epoch milliseconds. */
 type KeptAnswer = { readonly at: number; readonly answer: Answer };
@@ -70,3 +74,14 @@ async function keepAnswer(cache: Cache, address: string, made: Answer): Promise<
     // Ignored: the next read then reaches the database.
   }
 }
+
+// D1 read replicas, by configuration: public reads whose staleness is harmless may come from the nearest copy. Every read that a decision depends on
+// stays on the primary; a route's data names the requests that may use a replica.
+
+export const replicaConfiguration = memoizeBy(({ READ_REPLICAS }: Env): boolean => {
+  if (READ_REPLICAS === "on" || READ_REPLICAS === "off") return READ_REPLICAS === "on";
+  throw new Error("READ_REPLICAS must be on or off");
+});
+
+export const chooseDatabase = (route: Route, query: unknown, { db, env }: Deps): Database =>
+  replicaConfiguration(env) && route.replica?.(query) ? openNearest(env.DB) : db;

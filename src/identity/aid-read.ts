@@ -5,7 +5,7 @@ import { Conflict, retryConflicts } from "../core/retry.ts";
 import { readBatch, toWriteRead } from "../db/batch.ts";
 import { signAid, toAidJwt, toCanonicalAid } from "../protocol/aid.ts";
 import { buildAid, parseCertificate, serveAid, toLiveStatus } from "./aid.ts";
-import { type FoundDocument, findIdentityDocument } from "./document-store.ts";
+import { type FoundDocument, findIdentityDocument } from "./authority-store.ts";
 import { findAid, findAidVersion, type SignedDocument, storeSignedAid } from "./store.ts";
 
 export type ServedAid = {

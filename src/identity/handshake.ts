@@ -5,7 +5,7 @@ import type { Env } from "../context.ts";
 import { toIso } from "../core/clock.ts";
 import { decodeBase64Url } from "../core/encoding.ts";
 import { CHALLENGE_NONCE_SECONDS, SECOND_MS } from "../core/limits.ts";
-import { memoizeBy } from "../core/memo.ts";
+import { memoizeBy } from "../core/retry.ts";
 import { isFinal } from "../core/vocabulary.ts";
 import { verifyAid } from "../protocol/aid.ts";
 import { verifyCertificate } from "../protocol/certificate.ts";
@@ -14,7 +14,7 @@ import { verifyProof } from "../protocol/proof.ts";
 import { toLiveStatus } from "./aid.ts";
 import { toIssuedClaims } from "./certificate.ts";
 import { findCertificate, type IssuedClaims } from "./certificate-store.ts";
-import type { ProofInput } from "./handshake-schema.ts";
+import type { ProofInput } from "./schema.ts";
 import { findPublicAgent } from "./store.ts";
 
 const nonceKey = memoizeBy((env: Pick<Env, "NONCE_KEY">): Promise<CryptoKey> => {

@@ -2,7 +2,7 @@
 // counts the newest list once an hour; meanwhile, a call that draws taken places checks a sample of constant size.
 import type { Deps } from "../context.ts";
 import { HOUR_MS, SECOND_MS, STATUS_LIST_FULL, STATUS_LIST_SIZE } from "../core/limits.ts";
-import { memoizeBy } from "../core/memo.ts";
+import { memoizeBy } from "../core/retry.ts";
 import { commit, readBatch } from "../db/batch.ts";
 import type { BulkJob } from "../jobs/job.ts";
 import {

@@ -14,7 +14,7 @@ import {
   resolveDidUrl,
   selectsService,
 } from "./resolve.ts";
-import { identifierParams, resolutionQuery } from "./resolver-schema.ts";
+import { identifierParams, resolutionQuery } from "./schema.ts";
 
 export const LD_TYPE = "application/ld+json";
 export const RESULTS = ["application/did-resolution", "application/did-url-dereferencing", LD_TYPE] as const;

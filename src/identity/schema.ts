@@ -1,7 +1,18 @@
 // Schemas of an agent's scope and profile, and of the parameters of its public routes. The documents are in responses.ts (HTTP-33).
+
 import * as z from "zod";
+import { AID_MAX_CHARS, CERTIFICATE_MAX_CHARS } from "../core/limits.ts";
 import { INTENTS_FROM } from "../core/vocabulary.ts";
-import { amount, buildWholeNumberSchema, did, fraction, registeredUrl, tier } from "../http/schemas.ts";
+import {
+  amount,
+  buildWholeNumberSchema,
+  did,
+  didInput,
+  fraction,
+  jsonObject,
+  registeredUrl,
+  tier,
+} from "../http/schemas.ts";
 
 export const agentParams = z.object({ did: did });
 
@@ -36,3 +47,40 @@ export const aidQuery = z
     params: { code: "invalid_value" },
     message: "Must not be given together with version.",
   });
+
+// Requests of the handshake: the checks of a certificate, a proof and a document (IDN-25).
+
+const certificate = z.string().min(1).max(CERTIFICATE_MAX_CHARS);
+export const certificateInput = z.strictObject({ certificate }).register(z.globalRegistry, { id: "CertificateInput" });
+
+const shared = { certificate, proof: z.string().min(1).max(1000), timestamp: z.string().min(1).max(64) };
+
+export const proofInput = z
+  .discriminatedUnion("proof_type", [
+    z.strictObject({ proof_type: z.literal("challenge_response"), nonce: z.string().min(1).max(256), ...shared }),
+    z.strictObject({ proof_type: z.literal("bound_proof"), callee_did: didInput, ...shared }),
+  ])
+  .register(z.globalRegistry, { id: "ProofInput" });
+export type ProofInput = z.infer<typeof proofInput>;
+
+export const aidInput = z
+  .strictObject({ aid: z.union([z.string().min(1).max(AID_MAX_CHARS), jsonObject]) })
+  .register(z.globalRegistry, { id: "AidInput" });
+
+// Requests of the DID resolver. Its results are in responses.ts (HTTP-33).
+
+/** Any text, so that an invalid DID is answered as the binding prescribes. */
+export const identifierParams = z.object({ identifier: z.string() });
+
+const parameter = z.string().optional();
+/** The parameters of a DID URL and the options of the resolution; unknown ones are judged together with the known ones. */
+export const resolutionQuery = z.looseObject({
+  accept: parameter,
+  service: parameter,
+  serviceType: parameter,
+  relativeRef: parameter,
+  versionId: parameter,
+  versionTime: parameter,
+  expandRelativeUrls: parameter,
+  noCache: parameter,
+});

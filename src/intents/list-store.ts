@@ -2,9 +2,9 @@
 import { and, type SQL, sql } from "drizzle-orm";
 import type { AskedRows, FoundRows } from "../core/page.ts";
 import { type Environment, type IntentStatus, SIDES, type Side } from "../core/vocabulary.ts";
-import { SIDE_COLUMNS } from "../db/account-ranges.ts";
 import type { Database, Read } from "../db/batch.ts";
 import { isBelow, readRanged, selectBareColumns } from "../db/pages.ts";
+import { SIDE_COLUMNS } from "../db/parts.ts";
 import { type IntentRow, paymentIntents } from "../db/tables/money.ts";
 import { BLOCK_CLOCK_SKEW_MS } from "./states.ts";
 import { selectReadThrough } from "./store.ts";

@@ -1,12 +1,11 @@
 // Store of payment intents. Two platforms share an intent, so a read takes no Tenant: the caller is checked as a party.
 import { and, asc, eq, getTableColumns, inArray, lte, or, type SQL, sql } from "drizzle-orm";
 import { hashDid, hashTerms } from "../chain/hashes.ts";
-import type { Due } from "../core/due.ts";
+import type { Due } from "../core/clock.ts";
 import { type Move, move } from "../core/machine.ts";
 import type { IntentStatus } from "../core/vocabulary.ts";
 import { type Database, mustChange, type Read, readAll, readOne, type Statement } from "../db/batch.ts";
-import type { Timed, TimedFor } from "../db/clock.ts";
-import { selectConsumersOffset, selectConsumersOffsetForCaller } from "../db/clock.ts";
+import { selectConsumersOffset, selectConsumersOffsetForCaller, type Timed, type TimedFor } from "../db/clock.ts";
 import { compileInsert } from "../db/compiled.ts";
 import { isOneOf } from "../db/lists.ts";
 import { type IntentRow, paymentIntents } from "../db/tables/money.ts";

@@ -1,6 +1,7 @@
 // Alerts about jobs (JOB-9).
 import { MINUTE_MS } from "../core/limits.ts";
-import type { Alert } from "../journal/alerts.ts";
+import { type Alert, findAlertMails, sendAlertMails } from "../journal/alerts.ts";
+import type { BulkJob } from "./job.ts";
 
 /** A row that has been due for this long should have been recorded. */
 const LATE_MS = 10 * MINUTE_MS;
@@ -20,3 +21,17 @@ export function toJobLateAlert(job: string, oldestDueAt: number | null, now: num
     message: `The oldest row that the job found has been due for ${minutes} minutes.`,
   };
 }
+
+// Mails alerts to the operator, each minute (JOB-11).
+
+export const mailAlertsJob: BulkJob = {
+  kind: "bulk",
+  name: "mail_alerts",
+  slices: 1,
+  find: async (deps) => {
+    const mails = await findAlertMails(deps);
+    if (mails === null) return null;
+    const run = async () => ({ done: await sendAlertMails(deps, mails), failed: [], next: null });
+    return { oldestDueAt: mails.oldestDueAt, run };
+  },
+};

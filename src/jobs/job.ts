@@ -1,7 +1,7 @@
 // The kinds of jobs. An `each` job finds due rows through an index and records each by its id; a `bulk` job changes many rows at once,
 // slice by slice. A job may run late, twice or in parallel: each row is decided again on what is stored (JOB-2).
 import type { Deps } from "../context.ts";
-import type { Due } from "../core/due.ts";
+import type { Due } from "../core/clock.ts";
 
 /** `more`: the row was recorded in part; a queue message continues it. */
 export type Recorded = boolean | "more";

@@ -5,9 +5,8 @@ import { type Followed, findFollowedNetworks } from "../chain/availability-store
 import { toIso, toIsoOrNull } from "../core/clock.ts";
 import { SECOND_MS } from "../core/limits.ts";
 import type { JobRow } from "../db/tables/journal.ts";
-import { findEventLag } from "./event-lag-store.ts";
 import type { FollowedView, JobListView, JobView } from "./responses.ts";
-import { listJobs } from "./store.ts";
+import { findEventLag, listJobs } from "./store.ts";
 
 export async function getJobs({ db, deps, read }: OperatorCall): Promise<JobListView> {
   const names = deps.config.networks.map(({ network }) => network);

@@ -2,11 +2,11 @@
 // requests. A row that fails does not stop the others and is found again. Messages also find the rows after the first reading, so a run takes up
 // any number of rows.
 import type { Deps, Env, JobMessage } from "../context.ts";
-import { BEFORE_FIRST_DUE, type Due } from "../core/due.ts";
-import { runConcurrently } from "../core/parallel.ts";
-import { Conflict } from "../core/retry.ts";
+import { BEFORE_FIRST_DUE, type Due } from "../core/clock.ts";
+import { Conflict, runConcurrently } from "../core/retry.ts";
 import { commit, type Statement } from "../db/batch.ts";
 import { raiseAlert } from "../journal/alerts.ts";
+import { deliverSlice, EVENT_SLICE, findOutboxSlice, type Subscriber } from "../journal/events.ts";
 import { toJobFailedAlert, toJobLateAlert } from "./alerts.ts";
 import type { BulkJob, EachJob, Job, RowFailure, SetResult, Slice, SliceResult } from "./job.ts";
 import { type Progress, recordProgress } from "./store.ts";
@@ -217,3 +217,24 @@ export async function runToEnd(deps: Deps, job: Job): Promise<number> {
   }
   return done;
 }
+
+// Delivers events whose notification was lost, each minute (EVT-4).
+
+export const handOnJob = (subscribers: readonly Subscriber[]): BulkJob => ({
+  kind: "bulk",
+  name: "hand_on_events",
+  here: true,
+  slices: 5,
+  find: async (deps) => {
+    const slice = await findOutboxSlice(deps);
+    if (slice === null) return null;
+    return {
+      oldestDueAt: slice.oldestAt,
+      run: async () => {
+        const done = await deliverSlice(deps, subscribers, slice);
+        // Events are delivered in order, so a failed one stops those after it.
+        return { done, failed: [], next: done === EVENT_SLICE ? BEFORE_FIRST_DUE : null };
+      },
+    };
+  },
+});

@@ -1,7 +1,7 @@
 // Starts jobs when a cron trigger fires (JOB-1, JOB-5, JOB-15). All jobs look for due rows in one trip. A job that finds rows writes its run and
 // sends them to the queue; a job that finds none writes nothing.
 import type { Deps } from "../context.ts";
-import { BEFORE_FIRST_DUE, type Due } from "../core/due.ts";
+import { BEFORE_FIRST_DUE, type Due } from "../core/clock.ts";
 import { MINUTE_MS } from "../core/limits.ts";
 import { commit, gatherFirstReads, readBatch } from "../db/batch.ts";
 import type { JobRow } from "../db/tables/journal.ts";

@@ -1,6 +1,6 @@
 // Store of walks.
 import { and, asc, eq, is, SQL, sql } from "drizzle-orm";
-import { BEFORE_FIRST_DUE, type Due } from "../core/due.ts";
+import { BEFORE_FIRST_DUE, type Due } from "../core/clock.ts";
 import {
   type Database,
   guard,

@@ -3,7 +3,7 @@
 // leaves. A message that comes twice finds another position, or no walk.
 import { commitAll } from "../commit.ts";
 import type { Deps } from "../context.ts";
-import { BEFORE_FIRST_DUE, type Due } from "../core/due.ts";
+import { BEFORE_FIRST_DUE, type Due } from "../core/clock.ts";
 import { retryConflicts } from "../core/retry.ts";
 import { readBatch, type Statement } from "../db/batch.ts";
 import type { Walk, WalkKind } from "../db/tables/walks.ts";

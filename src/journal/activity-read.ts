@@ -1,13 +1,15 @@
 // Reads a platform's activity log (EVT-14): one page, or all entries of a range of time.
 import { type ManagementCall, readPage } from "../call.ts";
+import { toIso } from "../core/clock.ts";
 import { readSlices, toExportedRange } from "../core/export.ts";
 import { encodeCursor, hashListing, type Page } from "../core/page.ts";
+import type { ActivityAction } from "../core/vocabulary.ts";
 import { readBatch } from "../db/batch.ts";
-import type { ActivityQuery } from "./activity-schema.ts";
+import { toActivityId } from "./activity.ts";
 import { type ActivityFilter, readEntries, type ShownRow, toRange } from "./activity-store.ts";
-import { toActivityEntryView } from "./activity-views.ts";
-import { type Slice, toSlice } from "./log-read.ts";
+import { type Slice, toSlice } from "./operator-log.ts";
 import type { ActivityEntry } from "./responses.ts";
+import type { ActivityQuery } from "./schema.ts";
 
 const toFilter = (query: ActivityQuery): ActivityFilter => ({
   subjectType: query.subject_type,
@@ -60,3 +62,19 @@ export async function exportActivity(
     return { rows: rows.map(toActivityEntryView), next };
   });
 }
+
+// An activity entry as the API returns it. The running hash covers this view, so a new member changes every hash.
+
+export const toEntryId = ({ platformId, seq, occurredAt }: ShownRow): string =>
+  toActivityId(platformId, seq, occurredAt);
+
+export const toActivityEntryView = (row: ShownRow): ActivityEntry => ({
+  id: toEntryId(row),
+  seq: row.seq,
+  occurred_at: toIso(row.occurredAt),
+  action: row.action as ActivityAction,
+  actor: { type: row.actorType, id: row.actorId },
+  subject: { type: row.subjectType, id: row.subjectId },
+  environment: row.environment,
+  ...(row.changes !== null && { changes: row.changes }),
+});

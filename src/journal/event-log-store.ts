@@ -1,13 +1,14 @@
 // Store of the list of a platform's events (EVT-17, EVT-18), newest first by number. A page also scans a bounded
 // number of events, of all tenants, that no job has listed yet.
-import { and, type SQL, sql } from "drizzle-orm";
+
+import { and, asc, desc, lte, type SQL, sql } from "drizzle-orm";
 import { computeFirstId } from "../core/ids.ts";
 import type { FoundRows } from "../core/page.ts";
-import { type Database, type Read, read, readOne } from "../db/batch.ts";
+import { type Database, type PlainStatement, type Read, read, readOne, type Statement } from "../db/batch.ts";
 import { readRanged, selectBareColumns } from "../db/pages.ts";
-import { type EventRow, events } from "../db/tables/journal.ts";
-import type { Tenant } from "../db/tenant.ts";
-import { LISTED_TO, selectLastNumberBefore } from "./event-tending-store.ts";
+import type { Tenant } from "../db/statement.ts";
+import { type EventRow, eventMarks, events } from "../db/tables/journal.ts";
+import { deleteEvents, markListed, moveMark, selectMark } from "./log-store.ts";
 
 export type EventFilter = {
   readonly type?: string | undefined;
@@ -107,3 +108,68 @@ export const findEvent = (db: Database, tenant: Tenant, id: string, first: numbe
       .from(sql`events`)
       .where(sql`seq = ${selectEventNumber(tenant, id)} and seq > ${selectLastNumberBefore(first)}`),
   );
+
+// Store that lists events after their commit, and deletes them after 30 days (EVT-18, EVT-19).
+
+/** The number of the last event that is listed, as an expression. */
+export const LISTED_TO = selectMark("listed");
+
+export type Unlisted = { readonly seq: number; readonly occurredAt: number };
+
+export const findUnlisted = (db: Database, limit: number): Read<Unlisted[]> =>
+  read(
+    db
+      .select({ seq: events.seq, occurredAt: events.occurredAt })
+      .from(events)
+      .where(sql`${events.seq} > ${LISTED_TO}`)
+      .orderBy(asc(events.seq))
+      .limit(limit),
+    (rows) => rows,
+  );
+
+/** Lists the events after `from`, up to `to`, and moves the mark. If two runs read the same events, the second one is refused. */
+export const markEventsListed = (db: Database, from: number, to: number): Statement[] => [
+  ...moveMark(db, from, to, "listed"),
+  markListed(db, from, to),
+];
+
+// ---- Age -----------------------------------------------------------------------------------------------------------------
+
+/** Notes the number of the last event, unless one was noted after `since`. */
+export const recordAge = (db: Database, now: number, since: number): PlainStatement =>
+  db.insert(eventMarks).select(
+    sql`select ${now}, (select max(seq) from events)
+      where not exists (select 1 from event_marks where at > ${since}) and (select max(seq) from events) is not null`,
+  );
+
+/** The number up to which events are older than the instant, as an expression. */
+export const selectLastNumberBefore = (instant: number): SQL =>
+  sql`coalesce((select m.seq from event_marks m where m.at <= ${instant} order by m.at desc limit 1), 0)`;
+
+/**
+ * Finds the numbers of events that are no longer shown, oldest first. The newest event always stays, because SQLite numbers the next one after it.
+ */
+export const findPrunableEvents = (db: Database, before: number, limit: number): Read<number[]> =>
+  read(
+    db
+      .select({ seq: events.seq })
+      .from(events)
+      .where(
+        sql`${events.seq} <= min(${selectLastNumberBefore(before)}, ${LISTED_TO}, ${selectMark("all")}, ${selectMark("webhooks")},
+          (select max(seq) from events) - 1)`,
+      )
+      .orderBy(asc(events.seq))
+      .limit(limit),
+    (rows) => rows.map(({ seq }) => seq),
+  );
+
+/** Deletes events, and the age marks that no longer bound any event. */
+export const pruneEvents = (db: Database, seqs: readonly number[], before: number): Statement[] => {
+  const newest = db
+    .select({ at: eventMarks.at })
+    .from(eventMarks)
+    .where(lte(eventMarks.at, before))
+    .orderBy(desc(eventMarks.at))
+    .limit(1);
+  return [deleteEvents(db, seqs), db.delete(eventMarks).where(sql`${eventMarks.at} < (${newest})`)];
+};

@@ -1,9 +1,31 @@
 // Pages of a log by number, newest first, for any filters. A page reads one range: the whole log, or the entries of one indexed value. Further
 // filters are compared within at most SCANNED rows of that range, so that a page costs the same in a log of any length (EVT-14).
-import { desc, type SQL, sql } from "drizzle-orm";
-import type { SelectedFields } from "drizzle-orm/sqlite-core";
-import { type Database, dropAbsentReads, type Read, read, readAll } from "../db/batch.ts";
-import { SCAN_LIMIT } from "../db/pages.ts";
+
+import { asc, desc, eq, type SQL, sql } from "drizzle-orm";
+import { type SelectedFields, sqliteTable } from "drizzle-orm/sqlite-core";
+import type { OperatorAction } from "../core/vocabulary.ts";
+import {
+  type Database,
+  dropAbsentReads,
+  mustChange,
+  type Read,
+  read,
+  readAll,
+  readOne,
+  type Statement,
+} from "../db/batch.ts";
+import { compileInsert } from "../db/compiled.ts";
+import { isOneOf } from "../db/lists.ts";
+import { SCAN_LIMIT, selectBareColumns } from "../db/pages.ts";
+import { splitIntoParts } from "../db/parts.ts";
+import {
+  type EventRow,
+  eventColumns,
+  events,
+  type OperatorEntryRow,
+  operatorEntries,
+  outbox,
+} from "../db/tables/journal.ts";
 
 /** A range of a log, and the conditions for its rows. */
 export type Range = {
@@ -51,3 +73,125 @@ export function findScanEnd(db: Database, range: Range, limit: number): Read<num
 /** The reads of a page. Without further filters, its rows alone show whether more follow. */
 export const readLogPage = <Row>(db: Database, rows: Read<Row[]>, range: Range, limit: number) =>
   dropAbsentReads({ rows, end: range.rest.length === 0 ? null : findScanEnd(db, range, limit) });
+
+// Store of the operators' log. An entry's number is the row's own key, assigned in the batch.
+
+export const insertOperatorEntry = (db: Database, row: Omit<OperatorEntryRow, "seq">): Statement =>
+  db.insert(operatorEntries).values(row);
+
+export type OperatorFilter = {
+  readonly platformId?: string | undefined;
+  readonly actor?: string | undefined;
+  readonly action?: OperatorAction | undefined;
+};
+
+const INDEXES = {
+  platformId: [sql`platform_id`, sql`operator_entries indexed by operator_entries_by_platform`],
+  actor: [sql`operator_id`, sql`operator_entries indexed by operator_entries_by_operator`],
+  action: [sql`action`, sql`operator_entries indexed by operator_entries_by_action`],
+} as const satisfies Record<keyof OperatorFilter, readonly [column: SQL, source: SQL]>;
+
+/** The first filter is found by its index, and the others are compared row by row. `below`: the number after which the page continues. */
+export function toOperatorRange(filter: OperatorFilter, below: number | null): Range {
+  const given = (Object.keys(INDEXES) as (keyof OperatorFilter)[]).filter((name) => filter[name] !== undefined);
+  const [first, ...others] = given;
+  const equals = (name: keyof OperatorFilter) => sql`${INDEXES[name][0]} = ${filter[name]}`;
+  return {
+    source: first === undefined ? sql`operator_entries` : INDEXES[first][1],
+    keys: first === undefined ? [] : [equals(first)],
+    below: sql`${below ?? Number.MAX_SAFE_INTEGER}`,
+    rest: others.map(equals),
+  };
+}
+
+const columns = selectBareColumns(operatorEntries);
+
+export const readOperatorEntries = (db: Database, range: Range, limit: number) =>
+  readLogPage(db, findLogRows<OperatorEntryRow>(db, columns, range, limit), range, limit);
+
+// Store of events, one at a time or many at once as JSON.
+
+/** The events without `seq`, which SQLite assigns: a statement that names the column, even as null, reads one row more for each event. */
+const newEvents = sqliteTable("events", eventColumns);
+
+type Event = typeof newEvents.$inferInsert;
+const compiledEventInsert = compileInsert((db) => db.insert(newEvents));
+export const insertEvent = (db: Database, row: Event): Statement => ({
+  statement: compiledEventInsert(db, row),
+  notifies: {},
+});
+
+export const findEventsOf = (db: Database, platformId: string, slice: number): Read<number[]> =>
+  read(
+    db
+      .select({ seq: sql<number>`seq` })
+      .from(
+        sql`(select seq from events indexed by events_by_tenant where listed = 1 and platform_id = ${platformId}
+          union all select seq from events not indexed where seq > ${selectMark("listed")} and platform_id = ${platformId})`,
+      )
+      .limit(slice),
+    (rows) => rows.map(({ seq }) => seq),
+  );
+
+export const deleteEvents = (db: Database, seqs: readonly number[]): Statement =>
+  db.delete(events).where(isOneOf(events.seq, seqs));
+
+export const markListed = (db: Database, after: number, to: number): Statement =>
+  db.update(events).set({ listed: 1 }).where(sql`${events.seq} > ${after} and ${events.seq} <= ${to}`);
+
+type EventOfOne = Pick<Event, "platformId" | "environment" | "id" | "object" | "previous" | "agentDid" | "subject">;
+
+export const insertEvents = (
+  db: Database,
+  { at, type }: { readonly at: number; readonly type: string },
+  each: readonly EventOfOne[],
+): Statement[] =>
+  splitIntoParts(
+    each.map((row) => [
+      row.platformId,
+      row.environment,
+      row.id,
+      row.object,
+      row.previous,
+      row.agentDid,
+      row.subject ?? null,
+    ]),
+  ).map(({ rows }) => ({
+    statement: db.insert(newEvents).select(
+      sql`select value ->> 0, value ->> 1, value ->> 2, ${type}, ${at}, value -> 3, nullif(value -> 4, 'null'), value ->> 5, null,
+          value ->> 6, null from ${rows}`,
+    ),
+    notifies: {},
+  }));
+
+// Store of the outbox: events by number, and the number of the last delivered one.
+
+/** Each mark follows the events on its own: for the subscribers, for the event list, and for webhooks. */
+type Mark = "all" | "listed" | "webhooks";
+
+export const findMark = (db: Database, name: Mark = "all"): Read<{ seq: number } | null> =>
+  readOne(db.select({ seq: outbox.seq }).from(outbox).where(eq(outbox.name, name)));
+
+/** The number of a mark, as an expression; 0 before the first event. */
+export const selectMark = (name: Mark): SQL => sql`coalesce((select seq from outbox where name = ${name}), 0)`;
+
+/** Finds the events after the mark `all`, in their order. */
+export const findNewEvents = (db: Database, limit: number): Read<EventRow[]> =>
+  readAll(
+    db
+      .select()
+      .from(events)
+      .where(sql`${events.seq} > ${selectMark("all")}`)
+      .orderBy(asc(events.seq))
+      .limit(limit),
+  );
+
+/** Moves the mark. Only one of two runs that delivered the same events succeeds. */
+export const moveMark = (db: Database, from: number, to: number, name: Mark = "all"): Statement[] =>
+  mustChange(
+    db,
+    db
+      .insert(outbox)
+      .values({ name, seq: to })
+      .onConflictDoUpdate({ target: outbox.name, set: { seq: to }, setWhere: eq(outbox.seq, from) }),
+  );

@@ -1,8 +1,14 @@
 // The operators' own log (EVT-16): what a person or key of the operator did, written in the batch of the act. Acts that a platform may see are in its
 // activity log as well.
+import { type OperatorCall, readPage } from "../call.ts";
+import { toIso } from "../core/clock.ts";
+import { encodeCursor, hashListing, type Page } from "../core/page.ts";
 import type { Actor, OperatorAction } from "../core/vocabulary.ts";
 import type { Database, Statement } from "../db/batch.ts";
-import { insertOperatorEntry } from "./operator-log-store.ts";
+import type { OperatorEntryRow } from "../db/tables/journal.ts";
+import { insertOperatorEntry, readOperatorEntries, toOperatorRange } from "./log-store.ts";
+import type { OperatorEntry } from "./responses.ts";
+import type { OperatorLogQuery } from "./schema.ts";
 
 export type OperatorAct = {
   readonly action: OperatorAction;
@@ -28,3 +34,39 @@ export const recordOperatorEntry = (
     platformId: platformId ?? null,
     detail: detail ?? null,
   });
+
+// Lists the operators' log (EVT-16).
+
+export async function getOperatorLog(call: OperatorCall, query: OperatorLogQuery): Promise<Page<OperatorEntry>> {
+  const { db } = call;
+  const filter = { platformId: query.platform_id, actor: query.actor, action: query.action };
+  const page = await readPage(call, query, hashListing("operator activity", [], filter));
+  const range = toOperatorRange(filter, page.after?.at ?? null);
+  const { rows, next } = toSlice(await call.read(readOperatorEntries(db, range, page.limit)), page.limit);
+  const next_cursor = next === null ? null : encodeCursor(page.listing, { at: next, id: "" });
+  return { data: rows.map(toOperatorEntry), next_cursor, has_more: next !== null };
+}
+
+const toOperatorEntry = (row: OperatorEntryRow): OperatorEntry => ({
+  seq: row.seq,
+  occurred_at: toIso(row.occurredAt),
+  action: row.action,
+  actor: { type: "operator", id: row.operatorId },
+  subject: { type: row.subjectType, id: row.subjectId },
+  platform_id: row.platformId,
+  ...(row.detail !== null && { detail: row.detail }),
+});
+
+// A page or a slice of a log, as one trip reads it (EVT-14).
+
+/** `next`: the number of the entry after which the log continues; null at its end. */
+
+export type Slice<Row> = { readonly rows: readonly Row[]; readonly next: number | null };
+
+type Found<Row> = { readonly rows: readonly Row[]; readonly end?: number | null | undefined };
+
+/** `rows`: up to `limit` + 1. */
+export function toSlice<Row extends { readonly seq: number }>({ rows, end }: Found<Row>, limit: number): Slice<Row> {
+  const shown = rows.slice(0, limit);
+  return { rows: shown, next: rows.length > limit ? (shown.at(-1)?.seq ?? null) : (end ?? null) };
+}

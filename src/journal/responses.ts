@@ -3,8 +3,7 @@ import * as z from "zod";
 import { ALERT_KINDS } from "../core/vocabulary.ts";
 import { buildListSchema, jws, runningHash } from "../http/response-parts.ts";
 import { environment, instant, jsonObject } from "../http/schemas.ts";
-import { activityAction, actorType, BREAKS } from "./activity-schema.ts";
-import { operatorAction } from "./operator-log-schema.ts";
+import { activityAction, actorType, BREAKS, operatorAction } from "./schema.ts";
 
 // ---- Events (EVT-1) ------------------------------------------------------------------------------------------------------
 

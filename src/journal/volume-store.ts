@@ -1,12 +1,25 @@
 // Store of each account's volume on its last day (EVT-35): one row per account, to which each batch adds.
-import { eq, getTableColumns, type SQL, sql } from "drizzle-orm";
+
+import { and, asc, eq, getTableColumns, gte, lte, type SQL, sql } from "drizzle-orm";
+import type { Due } from "../core/clock.ts";
+import { DAY_MS } from "../core/limits.ts";
+import type { AskedRows } from "../core/page.ts";
 import type { Environment } from "../core/vocabulary.ts";
 import { toVolumeDay, type VolumeMark, type VolumeMarks } from "../core/volume.ts";
-import { type Database, type Read, readAll, type Statement } from "../db/batch.ts";
+import { type Database, mustChange, type Read, readAll, readOne, type Statement } from "../db/batch.ts";
 import { isOneOf } from "../db/lists.ts";
+import { readNewest } from "../db/pages.ts";
 import { splitIntoParts } from "../db/parts.ts";
 import { platforms } from "../db/tables/accounts.ts";
-import { accountVolumes, type VolumeRow } from "../db/tables/journal.ts";
+import {
+  accountVolumes,
+  activityChains,
+  activityHeads,
+  type ChainRow,
+  type HeadRow,
+  type VolumeRow,
+} from "../db/tables/journal.ts";
+import { FIRST_HASH } from "../protocol/running-hash.ts";
 
 export type VolumeCounts = Omit<VolumeRow, "platformId" | "day">;
 /** `volume`: null before the account's first event. */
@@ -80,3 +93,82 @@ export const markVolume = (db: Database, platformId: string, environment: Enviro
 
 export const deleteVolumes = (db: Database, platformIds: SQL): Statement =>
   db.delete(accountVolumes).where(sql`${accountVolumes.platformId} in ${platformIds}`);
+
+// Store of how far each activity log is hashed, and of its signed heads (EVT-12, EVT-13).
+
+export const CHECK_MS = DAY_MS;
+
+/** Begins the chain of a new platform, in the batch that creates it; its first head follows within a minute. An existing chain stays as it is. */
+export const beginChain = (db: Database, platformId: string, now: number): Statement =>
+  db
+    .insert(activityChains)
+    .values({ platformId, seq: 0, hash: FIRST_HASH, headSeq: 0, checkAt: now })
+    .onConflictDoNothing();
+
+export const findChain = (db: Database, platformId: string): Read<ChainRow | null> =>
+  readOne(db.select().from(activityChains).where(eq(activityChains.platformId, platformId)));
+
+type Link = { readonly seq: number; readonly hash: string };
+
+/** Moves the chain on. Only one of two runs that hashed the same entries succeeds. */
+export const moveChain = (db: Database, platformId: string, from: number, to: Link): Statement[] =>
+  mustChange(
+    db,
+    db
+      .update(activityChains)
+      .set({ seq: to.seq, hash: to.hash })
+      .where(and(eq(activityChains.platformId, platformId), eq(activityChains.seq, from))),
+  );
+
+/** The chains whose check is due, oldest first. */
+export const findDueChains = (db: Database, now: number, after: Due, limit: number): Read<Due[]> =>
+  readAll(
+    db
+      .select({ at: activityChains.checkAt, id: activityChains.platformId })
+      .from(activityChains)
+      .where(
+        and(
+          lte(activityChains.checkAt, now),
+          sql`(${activityChains.checkAt}, ${activityChains.platformId}) > (${after.at}, ${after.id})`,
+        ),
+      )
+      .orderBy(asc(activityChains.checkAt), asc(activityChains.platformId))
+      .limit(limit),
+  );
+
+/** Notes the check and the newest head. Only one of two runs succeeds. */
+export const recordChecked = (db: Database, chain: ChainRow, now: number, headSeq: number): Statement[] =>
+  mustChange(
+    db,
+    db
+      .update(activityChains)
+      .set({ checkAt: now + CHECK_MS, headSeq })
+      .where(and(eq(activityChains.platformId, chain.platformId), eq(activityChains.checkAt, chain.checkAt))),
+  );
+
+/** For accounts whose address was never verified. */
+export const deleteChains = (db: Database, platformIds: SQL): Statement[] => [
+  db.delete(activityHeads).where(sql`${activityHeads.platformId} in ${platformIds}`),
+  db.delete(activityChains).where(sql`${activityChains.platformId} in ${platformIds}`),
+];
+
+// ---- Heads ---------------------------------------------------------------------------------------------------------------
+
+export const insertHead = (db: Database, head: HeadRow): Statement => db.insert(activityHeads).values(head);
+
+export const listHeads = (db: Database, platformId: string | SQL<string>, page: AskedRows): Read<HeadRow[]> =>
+  readNewest(
+    db,
+    { table: activityHeads, where: eq(activityHeads.platformId, platformId), at: activityHeads.seq },
+    page,
+  );
+
+export const findHeadsFrom = (db: Database, platformId: string, from: number, limit: number): Read<HeadRow[]> =>
+  readAll(
+    db
+      .select()
+      .from(activityHeads)
+      .where(and(eq(activityHeads.platformId, platformId), gte(activityHeads.seq, from)))
+      .orderBy(asc(activityHeads.seq))
+      .limit(limit),
+  );

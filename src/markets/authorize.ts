@@ -1,10 +1,10 @@
 // Opens markets, the request's side (MKT-5 to MKT-12): judges the request and writes the rows. provision.ts does the chain's side; a row in
 // PROVISIONING is the only link between them (MKT-8).
 
+import { toMarketView } from "../agents/read.ts";
 import { refuseFinal } from "../agents/revise.ts";
 import type { MarketView } from "../agents/schema.ts";
 import { noteWalletAsks, noteWallets } from "../agents/store.ts";
-import { toMarketView } from "../agents/views.ts";
 import { type ManagementCall, type ManagementCaller, type Precheck, precheck } from "../call.ts";
 import { findNetwork } from "../chain/networks.ts";
 import type { Deps } from "../context.ts";
@@ -17,15 +17,13 @@ import type { AgentRow, MarketRow } from "../db/tables/agents.ts";
 import { parseCertificate } from "../identity/aid.ts";
 import { type AgentWithPrincipal, findEscrows, findMarkets } from "../identity/store.ts";
 import { recordActivity } from "../journal/activity.ts";
-import type { MarketInput, ProposedMarket } from "./agent-schema.ts";
-import { signMarketChange } from "./document.ts";
-import { findMarketFaults } from "./judge.ts";
-import { buildMarketReads, refuseUnconfirmedWallet } from "./own.ts";
-import { provisionMarkets } from "./provision.ts";
+import { buildMarketReads, refuseUnconfirmedWallet, signMarketChange } from "./own.ts";
+import { findMarketFaults, provisionMarkets } from "./provision.ts";
+import type { MarketInput, ProposedMarket } from "./schema.ts";
 import { insertMarket, refusePromoted, updateMarket } from "./store.ts";
 import { buildTrialReads, countTrials } from "./trials.ts";
-import { addWalletChanges } from "./wallet-asks.ts";
 import {
+  addWalletChanges,
   diffWallets,
   findChangedNetworks,
   findWalletOn,

@@ -2,7 +2,7 @@
 // A provider's markets wait until the new contract has its split; the balance in the earlier edition's vault stays there.
 import { requireNetwork } from "../chain/networks.ts";
 import type { Deps } from "../context.ts";
-import { BEFORE_FIRST_DUE } from "../core/due.ts";
+import { BEFORE_FIRST_DUE } from "../core/clock.ts";
 import { MINUTE_MS } from "../core/limits.ts";
 import { isFinal } from "../core/vocabulary.ts";
 import { commit, readBatch, type Statement } from "../db/batch.ts";
@@ -13,10 +13,9 @@ import { findEscrows, findMarkets, findNewestVersion, findPublicAgent } from "..
 import type { EachJob } from "../jobs/job.ts";
 import { buildWalkJob, type WalkDefinition } from "../jobs/walk.ts";
 import { findWalk, findWalks } from "../jobs/walk-store.ts";
-import { signMarketChange } from "./document.ts";
-import { findEditions, planMoves } from "./editions-store.ts";
+import { signMarketChange } from "./own.ts";
 import type { Provisioning } from "./settle.ts";
-import { updateMarket } from "./store.ts";
+import { findEditions, planMoves, updateMarket } from "./store.ts";
 import { NO_CHANGE, pickAskedWallet } from "./wallets.ts";
 
 function readMove({ db }: Deps, subject: string) {

@@ -1,20 +1,33 @@
 // Lists and removes a provider's own markets (MKT-11, MKT-13).
-
+import { toMarketView } from "../agents/read.ts";
 import { refuseFinal } from "../agents/revise.ts";
 import type { MarketView } from "../agents/schema.ts";
-import { toMarketView } from "../agents/views.ts";
-import { type ManagementCall, type ManagementCaller, type Precheck, precheck, readPage } from "../call.ts";
-import { findNetwork } from "../chain/networks.ts";
+import { updateAgent } from "../agents/store.ts";
+import {
+  type ManagementCall,
+  type ManagementCaller,
+  type Precheck,
+  type PublicCall,
+  precheck,
+  readPage,
+} from "../call.ts";
+import { findNetwork, type Network, toCaip2 } from "../chain/networks.ts";
 import { toSplitKey } from "../chain/split.ts";
 import { recheckOperation } from "../chain/store.ts";
-import { requireConfirmed } from "../core/confirmed.ts";
+import type { Config, Deps } from "../context.ts";
 import { ServiceError } from "../core/errors.ts";
 import { hashListing, type Page, toPage } from "../core/page.ts";
-import { listMarketCodes, parseCertificate } from "../identity/aid.ts";
+import { requireConfirmed } from "../core/volume.ts";
+import type { Statement } from "../db/batch.ts";
+import type { AgentRow } from "../db/tables/agents.ts";
+import type { MovedStates } from "../escrow/store.ts";
+import { type AidSource, listMarketCodes, parseCertificate, signVersion } from "../identity/aid.ts";
 import { type AgentWithPrincipal, findEscrows, findMarkets, findNewestVersion } from "../identity/store.ts";
 import { recordActivity } from "../journal/activity.ts";
-import type { MarketsQuery } from "./agent-schema.ts";
-import { signMarketChange } from "./document.ts";
+import { recordDirectoryChange } from "../journal/feed.ts";
+import { formatMarketCode, listMarketJurisdictions } from "./jurisdictions.ts";
+import type { MarketListing } from "./responses.ts";
+import type { MarketQuery, MarketsQuery } from "./schema.ts";
 import { deleteMarket, listMarketRows, refusePromoted } from "./store.ts";
 import { diffWallets } from "./wallets.ts";
 
@@ -90,4 +103,66 @@ export async function removeMarket(
     null,
   );
   return null;
+}
+
+// Lists the markets (MKT-2). They come from the configuration, so no database is read.
+
+export async function getMarkets(call: PublicCall, query: MarketQuery): Promise<Page<MarketListing>> {
+  const page = await readPage(call, query, hashListing("markets", [], {}));
+  const rest = buildMarketListings(call.deps.config).filter(({ market }) => market > (page.after?.id ?? ""));
+  return toPage(
+    rest.slice(0, page.limit + 1),
+    page,
+    ({ market }) => ({ at: 0, id: market }),
+    (listing) => listing,
+  );
+}
+
+/** Every jurisdiction with every currency in which some network settles, sorted by code. */
+function buildMarketListings(config: Config): MarketListing[] {
+  const currencies = [...new Set(config.networks.map((network) => network.currency))];
+  const listings = listMarketJurisdictions(config.jurisdictions).flatMap((jurisdiction) =>
+    currencies.map((currency) => ({
+      market: formatMarketCode(jurisdiction, currency),
+      jurisdiction,
+      currency,
+      networks: config.networks.filter((network) => network.currency === currency).map(toNetworkView),
+    })),
+  );
+  return listings.sort((a, b) => (a.market < b.market ? -1 : 1));
+}
+
+const toNetworkView = (network: Network): MarketListing["networks"][number] => ({
+  network: network.network,
+  caip2: toCaip2(network),
+  chain_id: network.chain_id,
+  kind: network.kind,
+  settlement_contract: network.settlement_contract,
+  token: network.token,
+  decimals: network.decimals,
+  required_confirmations: network.required_confirmations,
+  explorer: network.explorer ?? null,
+});
+
+// Signs a change of markets into the agent's document (IDN-23).
+
+/**
+ * For markets of the agent's own environment: makes a new version of its document and a directory record. `source` has the new markets; `states`
+ * are those of the escrows that the same batch opens in that environment.
+ */
+export async function signMarketChange(
+  deps: Deps,
+  source: AidSource,
+  now: number,
+  states: MovedStates = {},
+): Promise<Statement[]> {
+  const { db } = deps;
+  const { agent: before, certificate } = source;
+  const agent: AgentRow = { ...before, version: before.version + 1, revision: before.revision + 1, updatedAt: now };
+  const { version, updatedAt } = agent;
+  return [
+    ...updateAgent(db, before, { version, updatedAt, ...states }, { documented: true, owner: source.principal }),
+    ...(await signVersion(db, deps, { ...source, agent }, now)),
+    ...(certificate === null ? [] : recordDirectoryChange(db, agent, "updated", listMarketCodes(source.markets))),
+  ];
 }

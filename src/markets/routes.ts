@@ -4,11 +4,9 @@ import { findNamedOwnAgent } from "../agents/read.ts";
 import { defineRoute } from "../http/route.ts";
 import { networkInput } from "../http/schemas.ts";
 import { agentParams } from "../identity/schema.ts";
-import { findMarketFormatFaults, marketInput, marketsQuery, toProposedMarkets } from "./agent-schema.ts";
 import { authorizeMarkets, precheckMarkets } from "./authorize.ts";
-import { getMarkets } from "./list.ts";
-import { listMarkets, precheckRemoval, removeMarket } from "./own.ts";
-import { marketQuery } from "./schema.ts";
+import { getMarkets, listMarkets, precheckRemoval, removeMarket } from "./own.ts";
+import { findMarketFormatFaults, marketInput, marketQuery, marketsQuery, toProposedMarkets } from "./schema.ts";
 
 export const marketRoutes = [
   defineRoute({

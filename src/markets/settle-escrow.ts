@@ -1,6 +1,6 @@
 // Derives a provider's escrow from the contract's answer (MKT-15). It is opened with the first market and moved to another vault with a new
 // edition of the contract (MKT-22); otherwise only its wallet and contract threshold follow.
-import { recordEscrowChange } from "../agents/rate.ts";
+import { recordEscrowChange } from "../agents/ratings.ts";
 import type { ProviderOnChain } from "../chain/gateway.ts";
 import { requireNetwork } from "../chain/networks.ts";
 import type { Deps } from "../context.ts";

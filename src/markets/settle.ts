@@ -1,6 +1,6 @@
 // Writes the chain's answer about a provider's markets in one batch: markets, escrow, document, events and directory record (MKT-6, MKT-12).
 
-import { toMarketView } from "../agents/views.ts";
+import { toMarketView } from "../agents/read.ts";
 import type { SplitOnChain, WalletChange } from "../chain/gateway.ts";
 import { type Driven, recordSplit, type Split, toSplitKey } from "../chain/split.ts";
 import { recheckOperation } from "../chain/store.ts";
@@ -16,17 +16,18 @@ import { parseCertificate } from "../identity/aid.ts";
 import { findEscrows, findMarkets, findNewestVersion, findPublicAgent } from "../identity/store.ts";
 import { raiseAlert } from "../journal/alerts.ts";
 import { recordEvent } from "../journal/events.ts";
-import { signMarketChange } from "./document.ts";
+import { signMarketChange } from "./own.ts";
 import { deriveEscrow, presentEdition, writeEscrow } from "./settle-escrow.ts";
 import { findOwner, recordRegistration, refusePromoted, updateMarket } from "./store.ts";
-import { recordWalletNews, type WalletFacts } from "./wallet-notices.ts";
 import {
   applyAskedWallet,
   holdsOtherWallet,
   NO_CHANGE,
   OTHER_WALLET,
   pickAskedWallet,
+  recordWalletNews,
   toPendingChange,
+  type WalletFacts,
   wasNeverProviders,
 } from "./wallets.ts";
 

@@ -1,12 +1,26 @@
 // Store of a provider's markets. identity/store.ts reads all of them for the document.
-import { and, asc, eq, inArray, lt, lte, or, sql } from "drizzle-orm";
-import type { Due } from "../core/due.ts";
+
+import { and, asc, eq, inArray, lt, lte, or, type SQL, sql } from "drizzle-orm";
+import type { Due } from "../core/clock.ts";
+import { DAY_MS } from "../core/limits.ts";
 import type { Environment } from "../core/vocabulary.ts";
-import { type Database, guard, mustChange, type Read, readAll, type Statement } from "../db/batch.ts";
-import { isOneOf } from "../db/lists.ts";
-import { type AgentRow, agentMarkets, type MarketRow } from "../db/tables/agents.ts";
+import {
+  type Condition,
+  type Database,
+  guard,
+  mustChange,
+  type Read,
+  readAll,
+  readOne,
+  type Statement,
+} from "../db/batch.ts";
+import { eachOf, isOneOf } from "../db/lists.ts";
+import type { Tenant } from "../db/statement.ts";
+import { type AgentRow, agentMarkets, type MainnetTrials, type MarketRow, mainnetTrials } from "../db/tables/agents.ts";
+import { type EditionRow, registeredEditions } from "../db/tables/chain.ts";
 import { selectAgentEnvironment } from "../identity/store.ts";
-import { findAddressee, type NoticeAccount } from "../journal/notice-store.ts";
+import { beginWalks } from "../jobs/walk-store.ts";
+import { findAddressee, type NoticeAccount } from "../journal/alert-store.ts";
 import { EVERYWHERE, formatMarketCode, REGIONS } from "./jurisdictions.ts";
 import { OTHER_WALLET } from "./wallets.ts";
 
@@ -183,3 +197,81 @@ export const dropSandboxMarkets = (db: Database, dids: readonly string[]): State
 /** Refuses once the agent has been promoted: in its new environment, its document has to state its markets. */
 export const refusePromoted = (db: Database, { did, environment }: Pick<AgentRow, "did" | "environment">): Statement =>
   guard(db, sql`${selectAgentEnvironment(did)} = ${environment}`);
+
+// Store of the registrations that accounts make on mainnets with their sandbox keys (MKT-25).
+
+export const findTrials = (db: Database, { platformId }: Pick<Tenant, "platformId">): Read<MainnetTrials | null> =>
+  readOne(db.select().from(mainnetTrials).where(eq(mainnetTrials.platformId, platformId)));
+
+/** Refused if another call of the account has counted meanwhile. */
+export const putTrials = (db: Database, before: MainnetTrials | null, after: MainnetTrials): Statement[] =>
+  before === null
+    ? [db.insert(mainnetTrials).values(after)]
+    : mustChange(
+        db,
+        db
+          .update(mainnetTrials)
+          .set(after)
+          .where(and(eq(mainnetTrials.platformId, before.platformId), eq(mainnetTrials.total, before.total))),
+      );
+
+// ---- All accounts that are not accredited ----------------------------------------------------------------------------------
+
+/** The key of the row that counts all of them together. */
+const TOGETHER = { platformId: "" } as const;
+export const findTogether = (db: Database): Read<MainnetTrials | null> => findTrials(db, TOGETHER);
+
+const countInLastDay = (now: number): SQL =>
+  sql`(select count(*) from ${eachOf(mainnetTrials.asks)} where value > ${now - DAY_MS})`;
+
+type Further = { readonly further: number; readonly now: number };
+
+/** Adds to the row in SQL, so that calls of several accounts do not conflict. Refused if the sum would exceed `most` in 24 hours. */
+export function countTogether(db: Database, { further, now }: Further, most: number): Statement[] {
+  const added = Array.from({ length: further }, () => now);
+  const asks = sql`(select json_group_array(value) from (
+    select value from ${eachOf(mainnetTrials.asks)} where value > ${now - DAY_MS} union all select value from ${eachOf(added)}))`;
+  return mustChange(
+    db,
+    db
+      .insert(mainnetTrials)
+      .values({ ...TOGETHER, asks: added, total: further })
+      .onConflictDoUpdate({
+        target: mainnetTrials.platformId,
+        set: { asks, total: sql`${mainnetTrials.total} + ${further}` },
+        setWhere: sql`${countInLastDay(now)} + ${further} <= ${most}`,
+      }),
+  );
+}
+
+/** After `countTogether` in the same batch: true if this call made the count reach `from`. */
+export const hasJustReached = (from: number, { further, now }: Further): Condition =>
+  sql`exists (select 1 from ${mainnetTrials} where platform_id = ${TOGETHER.platformId}
+    and ${countInLastDay(now)} between ${from} and ${from + further - 1})`;
+
+// Store of the editions of the contract (MKT-22): for each network its present edition, and a walk for each provider that is still to move.
+
+export const findEditions = (db: Database): Read<EditionRow[]> => readAll(db.select().from(registeredEditions));
+
+/**
+ * Plans a move for each escrow of a network that is in another edition's vault while its provider sells there. It scans all escrows, so it runs
+ * only when an edition is new.
+ */
+export function planMoves(db: Database, { network, contract, plannedAt, plans }: EditionRow): Statement[] {
+  const known = { contract, plannedAt, plans };
+  return [
+    beginWalks(db, "edition_move", {
+      subject: sql`e.network || ' ' || e.did || ' ' || e.environment`,
+      from: sql`escrows e where e.network = ${network} and e.contract not in ('', ${contract})
+        and exists (select 1 from agent_markets m join agents a on a.did = m.did and a.status not in ('REVOKED', 'TERMINATED')
+          where m.did = e.did and m.environment = e.environment and m.network = e.network
+            and m.status in ('ACTIVE', 'PROVISIONING'))`,
+      startedAt: plannedAt,
+      payload: null,
+    }).onConflictDoNothing(),
+    db
+      .insert(registeredEditions)
+      .values({ network, ...known })
+      .onConflictDoUpdate({ target: registeredEditions.network, set: known }),
+  ];
+}

@@ -1,10 +1,17 @@
 // Compares the wallets of markets: the contract has one split per agent and network, whatever the environment (MKT-9).
+import { noteWalletAsks } from "../agents/store.ts";
 import type { WalletChange } from "../chain/gateway.ts";
+import type { Deps } from "../context.ts";
+import { addDailyRequests, filterLastDay, toIso } from "../core/clock.ts";
+import { WALLET_CHANGES_A_DAY } from "../core/limits.ts";
 import type { Environment, MarketStatus } from "../core/vocabulary.ts";
-import type { MarketRow } from "../db/tables/agents.ts";
+import type { Database, Statement } from "../db/batch.ts";
+import type { AgentRow, MarketRow } from "../db/tables/agents.ts";
 import type { EscrowRow } from "../db/tables/money.ts";
 import { wasEverRegistered } from "../escrow/wallets.ts";
-import type { Changes } from "../journal/activity.ts";
+import { type Changes, recordActivity } from "../journal/activity.ts";
+import type { NoticeAccount } from "../journal/alert-store.ts";
+import { recordNotice } from "../journal/alerts.ts";
 
 export const isSameMarket = (a: MarketRow, b: MarketRow): boolean => a.market === b.market && a.network === b.network;
 
@@ -98,3 +105,121 @@ export const wasNeverProviders = (wallet: string | null, network: string, escrow
 
 export const findWalletOn = (rows: readonly MarketRow[], network: string): string =>
   rows.find((row) => row.network === network)?.operationalWallet ?? "";
+
+// Limits an agent's changes of operational wallets in 24 hours of real time: each may cost the registrar a transaction (MKT-24).
+
+type Asks = Pick<AgentRow, "walletAsks">;
+
+const BOUND = {
+  most: WALLET_CHANGES_A_DAY,
+  message: `An agent can change its operational wallets at most ${WALLET_CHANGES_A_DAY} times in 24 hours.`,
+};
+
+/**
+ * The instants of the last day's changes and of the further ones; null if there are no further ones.
+ * @throws ServiceError `rate_limited` when they are too many
+ */
+export const addWalletChanges = (agent: Asks, further: number, now: number): readonly number[] | null =>
+  further === 0 ? null : addDailyRequests(agent.walletAsks, further, now, BOUND);
+
+export const mayChangeWallet = (agent: Asks, now: number): boolean =>
+  filterLastDay(agent.walletAsks, now).length < WALLET_CHANGES_A_DAY;
+
+export const recordWalletChange = (db: Database, agent: Asks & Pick<AgentRow, "did">, now: number): Statement =>
+  noteWalletAsks(db, agent.did, [...filterLastDay(agent.walletAsks, now), now]);
+
+// Notices about operational wallets (MKT-32): the wallet that the contract pays for a provider, and scheduled changes. Each change is a mail and
+// an entry of the activity log.
+
+type Place = Pick<MarketRow, "did" | "environment" | "network">;
+
+/** The markets and escrows of both environments, as they were before the contract's answer is written. */
+export type WalletFacts = {
+  readonly account: NoticeAccount | null;
+  readonly markets: readonly MarketRow[];
+  readonly escrows: readonly EscrowRow[];
+};
+
+/** `wallet`: the contract's present wallet; null if the service does not adopt it. */
+export type WalletNews = { readonly wallet: string | null; readonly scheduled: WalletChange | null };
+
+/** Records nothing for a first wallet, for the wallet that the escrow has, and for a change that was scheduled before. */
+export function recordWalletNews(
+  deps: Deps,
+  place: Place,
+  facts: WalletFacts,
+  { wallet, scheduled }: WalletNews,
+): Statement[] {
+  const previous = findPreviousWallet(place, facts);
+  if (previous === null) return [];
+  const isKnown = (change: WalletChange): boolean =>
+    facts.markets.some(
+      (row) =>
+        row.network === place.network && row.pendingWallet === change.wallet && row.pendingNonce === change.nonce,
+    );
+  const asked = { previous, asked: true } as const;
+  return [
+    ...(wallet === null || wallet === previous
+      ? []
+      : recordChange(deps, place, facts, { ...asked, wallet, effectiveAt: null })),
+    ...(scheduled === null || scheduled.wallet === previous || isKnown(scheduled)
+      ? []
+      : recordChange(deps, place, facts, { ...asked, wallet: scheduled.wallet, effectiveAt: scheduled.effectiveAt })),
+  ];
+}
+
+/** The contract has a wallet that no market asks for (MKT-31). */
+export function recordStrangeWallet(
+  deps: Deps,
+  place: Place,
+  facts: Omit<WalletFacts, "markets">,
+  wallet: string,
+): Statement[] {
+  const previous = findPreviousWallet(place, facts);
+  return previous === null
+    ? []
+    : recordChange(deps, place, facts, { wallet, previous, effectiveAt: null, asked: false });
+}
+
+const findPreviousWallet = ({ network }: Place, { escrows }: Pick<WalletFacts, "escrows">): string | null =>
+  escrows.find((row) => row.network === network)?.operationalWallet || null;
+
+type Change = {
+  readonly wallet: string;
+  readonly previous: string;
+  readonly effectiveAt: number | null;
+  readonly asked: boolean;
+};
+
+/** Writes mail and entry once for both environments: in the environment of the settled market, or in the agent's own (MKT-32). */
+function recordChange(
+  { db, clock }: Deps,
+  { did, environment, network }: Place,
+  { account }: Pick<WalletFacts, "account">,
+  change: Change,
+): Statement[] {
+  if (account === null) return [];
+  const now = clock.now();
+  const apart = environment === "sandbox" ? account.clockOffsetMs : 0;
+  return [
+    recordActivity(db, { platformId: account.platformId, environment }, now + apart, {
+      action: "agent.wallet_changed",
+      actor: { type: "system", id: change.asked ? "provision_market" : "watch_registrations" },
+      subject: { type: "agent", id: did },
+      changes: toChanges(network, change),
+    }),
+    recordNotice(db, account, now, {
+      kind: "customer.wallet_changed",
+      data: { did, environment, network, ...change },
+    }),
+  ];
+}
+
+/** A scheduled wallet takes effect at an instant; until then `from` is paid. */
+const toChanges = (network: string, { wallet, previous, effectiveAt }: Change): Changes =>
+  effectiveAt === null
+    ? { [`operational_wallet.${network}`]: { from: previous, to: wallet } }
+    : {
+        [`pending_wallet.${network}`]: { from: previous, to: wallet },
+        [`effective_at.${network}`]: { from: null, to: toIso(effectiveAt) },
+      };

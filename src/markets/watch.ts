@@ -19,13 +19,12 @@ import { setChainThreshold } from "../escrow/store.ts";
 import { pickVaultThreshold } from "../escrow/threshold.ts";
 import { parseCertificate } from "../identity/aid.ts";
 import { findEscrows, findMarkets, findNewestVersion, findPublicAgent } from "../identity/store.ts";
-import { tendOperations } from "../jobs/tend-operations.ts";
+import { tendOperations } from "../jobs/tend.ts";
 import { type Alert, raiseAlert } from "../journal/alerts.ts";
 import { createSigner } from "../objects/signers.ts";
-import { signMarketChange } from "./document.ts";
+import { signMarketChange } from "./own.ts";
 import { findOwner, updateMarket } from "./store.ts";
-import { recordStrangeWallet } from "./wallet-notices.ts";
-import { decideWallet, OTHER_WALLET, pickAskedWallet, wasNeverProviders } from "./wallets.ts";
+import { decideWallet, OTHER_WALLET, pickAskedWallet, recordStrangeWallet, wasNeverProviders } from "./wallets.ts";
 
 const REORGANISED = "reorganised";
 const WITHDRAWN_WITHIN_MS = 20 * SECOND_MS;

@@ -21,11 +21,11 @@ import {
   type SignerAddresses,
 } from "../chain/network-facts.ts";
 import { computeGasThreshold, formatTokenUnits, type Network, toCaip2 } from "../chain/networks.ts";
-import { SIGNER_ROLES, SIGNERS, type SignerName, type SignerRole } from "../chain/roles.ts";
+import { SIGNER_ROLES, SIGNERS, type SignerName, type SignerRole } from "../chain/sign.ts";
 import { toIso } from "../core/clock.ts";
 import { SCHEDULED_SHOWN_MAX } from "../core/limits.ts";
-import { formatAmount } from "../core/money.ts";
 import { hashListing, toPage } from "../core/page.ts";
+import { formatAmount } from "../core/text.ts";
 import { type Database, type Read, readBatch } from "../db/batch.ts";
 import type { KeyActRow } from "../db/tables/chain.ts";
 import { countScheduled, findScheduled } from "../follower/act-store.ts";

@@ -1,7 +1,7 @@
 // Networks as operators see them (CHN-32): as configured, as their chains have them, and how far they are read. A value of a chain is null if its
 // node does not state it.
 import * as z from "zod";
-import { SIGNER_ROLE_NAMES, SIGNERS } from "../chain/roles.ts";
+import { SIGNER_ROLE_NAMES, SIGNERS } from "../chain/sign.ts";
 import { SCHEDULED_SHOWN_MAX } from "../core/limits.ts";
 import { buildListSchema } from "../http/response-parts.ts";
 import { instant, url } from "../http/schemas.ts";

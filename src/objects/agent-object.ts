@@ -1,8 +1,9 @@
 // One object per agent: a lock that orders the agent's transitions, first come first served (AGT-27). The conditional batch makes them
 // correct; the lock only keeps racing callers apart. A Durable Object does not serialise its own calls across an await, so the queue is
 // a chain of promises (never blockConcurrencyWhile).
+
 import { DurableObject, RpcTarget } from "cloudflare:workers";
-import { SECOND_MS } from "../core/limits.ts";
+import { IDEMPOTENCY_LEASE_SECONDS, SECOND_MS } from "../core/limits.ts";
 
 const LEASE_MS = 10 * SECOND_MS;
 
@@ -60,4 +61,60 @@ async function resolvesWithin(awaited: Promise<void>, waitMs: number): Promise<b
   const ended = await Promise.race([awaited.then(() => true), timeout]);
   clearTimeout(timer);
   return ended;
+}
+
+// One object per credential orders the requests in flight under each of its Idempotency-Keys (IDM-5). An object for each key would have to be
+// created with almost every call, which takes longer than the call. It stores nothing: outcomes are in D1, written with the effect.
+
+export type Begun = { state: "go"; token: string } | { state: "processing" } | { state: "other_body" };
+
+export class IdempotencyObject extends DurableObject {
+  /** Ordered by when the keys were taken, which is also the order in which their leases end. */
+  private readonly inFlight = new Map<string, { token: string; bodyHash: string; until: number }>();
+
+  /** Takes the key for at most the lease, so that a crashed request frees it after 30 s. */
+  begin(requestKey: string, bodyHash: string): Begun {
+    const now = Date.now();
+    for (const [key, { until }] of this.inFlight) {
+      if (until > now) break;
+      this.inFlight.delete(key);
+    }
+    const held = this.inFlight.get(requestKey);
+    if (held) return held.bodyHash === bodyHash ? { state: "processing" } : { state: "other_body" };
+    const token = crypto.randomUUID();
+    this.inFlight.set(requestKey, { token, bodyHash, until: now + IDEMPOTENCY_LEASE_SECONDS * SECOND_MS });
+    return { state: "go", token };
+  }
+
+  end(requestKey: string, token: string): void {
+    if (this.inFlight.get(requestKey)?.token === token) this.inFlight.delete(requestKey);
+  }
+}
+
+// One object per platform records what fell due in its sandbox, part by part. Each of its calls is an invocation of its own with its own limit of
+// database queries (JOB-12), so that an advance of the clock records everything before it answers (ACC-28).
+
+/** Rows for one recorder. `ahead`: by how many milliseconds the caller's clock is ahead of real time. */
+export type DuePart = { readonly recorder: string; readonly ids: readonly string[]; readonly ahead: number };
+
+export abstract class SandboxObject<E = unknown> extends DurableObject<E> {
+  private last: Promise<unknown> = Promise.resolve();
+
+  /** Returns the rows that are not completely recorded yet. */
+  abstract record(part: DuePart): Promise<string[]>;
+
+  /** Runs `work` after all work that was requested before. An object does not serialise its own calls across an await. */
+  protected inTurn<T>(work: () => Promise<T>): Promise<T> {
+    const turn = this.last.then(work, work);
+    this.last = turn;
+    return turn;
+  }
+}
+
+// One object per endpoint sends the deliveries of this endpoint alone, so that no endpoint delays another (EVT-25). Code that queues a delivery
+// wakes it.
+
+export abstract class WebhookObject<E = unknown> extends DurableObject<E> {
+  /** Returns at once. `afresh`: ends the object's rest, because the endpoint's owner changed or requested something. */
+  abstract wake(webhookId: string, afresh?: boolean): void | Promise<void>;
 }

@@ -3,11 +3,10 @@
 import { DurableObject } from "cloudflare:workers";
 import type { ChainCall, ChainResult, Precedence, Submission, Withdrawal } from "../chain/gateway.ts";
 import { parseNetworks } from "../chain/networks.ts";
-import type { SignerName } from "../chain/roles.ts";
 import { toUnavailable } from "../chain/rpc.ts";
 import { createChainSender } from "../chain/sender.ts";
-import { deriveAddress } from "../chain/sign.ts";
-import { memoizeBy } from "../core/memo.ts";
+import { deriveAddress, type SignerName } from "../chain/sign.ts";
+import { memoizeBy } from "../core/retry.ts";
 import { SentTransactions } from "./sent-transactions.ts";
 import {
   type SignerStanding,

@@ -1,7 +1,7 @@
 // Creates the Signer of a key on a network: a client of the object that owns the key's nonces.
 import type { ChainResult, Signer } from "../chain/gateway.ts";
-import { SIGNERS, type SignerName } from "../chain/roles.ts";
 import { toUnavailable } from "../chain/rpc.ts";
+import { SIGNERS, type SignerName } from "../chain/sign.ts";
 import { SECOND_MS } from "../core/limits.ts";
 import type { ChainSigner } from "./chain-signer.ts";
 import type { SignerStanding } from "./transactions.ts";

@@ -1,19 +1,18 @@
 // Records the end of unpaid intents, with their events (PAY-13).
 import { commitAll } from "../commit.ts";
 import type { Deps } from "../context.ts";
-import { measureAhead } from "../core/clock.ts";
-import { BEFORE_FIRST_DUE, type Due } from "../core/due.ts";
+import { BEFORE_FIRST_DUE, type Due, measureAhead } from "../core/clock.ts";
 import { move } from "../core/machine.ts";
 import { Conflict } from "../core/retry.ts";
 import { readBatch } from "../db/batch.ts";
 import type { IntentRow } from "../db/tables/money.ts";
-import { findPaidIntents } from "../intents/paid-store.ts";
+import { findPaidIntents } from "../intents/find-store.ts";
 import { intentMachine, PAID_INTENT_MS } from "../intents/states.ts";
 import { endPaidIntent, findDueIntents, findIntent, moveIntents } from "../intents/store.ts";
 import type { BulkJob, EachJob, RowFailure, Slice, SliceResult } from "../jobs/job.ts";
 import { recordEventForParties } from "../journal/events.ts";
 import { releaseHolds, turnHoldsIntoSpending } from "./hold-store.ts";
-import { toIntentView } from "./views.ts";
+import { toIntentView } from "./read.ts";
 
 /** The number of intents in one batch and one message. Recorded one by one, each sends up to six statements (JOB-12). */
 const SLICE = 100;

@@ -14,7 +14,7 @@ import {
 } from "../principals/effective-status.ts";
 import type { RatingMethod } from "../ratings/method.ts";
 import { computeRatingFromRow } from "../ratings/signals.ts";
-import { refuseClosedNetwork } from "./closed.ts";
+import { refuseClosedNetwork } from "./rate.ts";
 import { type CheckOutcome, judgePolicy, POLICY_CHECKS, type Spender } from "./spend-policy.ts";
 import type { SpenderRow } from "./spend-store.ts";
 

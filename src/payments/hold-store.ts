@@ -2,7 +2,7 @@
 // reorg.
 import { and, eq, gte, type SQL, sql } from "drizzle-orm";
 import { PROVIDER_INTENTS_MAX } from "../core/limits.ts";
-import { BASE_UNITS_MAX, floorAmount } from "../core/money.ts";
+import { BASE_UNITS_MAX, floorAmount } from "../core/text.ts";
 import { CHANGED_ROWS, type Database, mustChange, type Read, read, type Statement } from "../db/batch.ts";
 import { eachOf, isOneOf, selectFields } from "../db/lists.ts";
 import { type AgentRow, agents } from "../db/tables/agents.ts";

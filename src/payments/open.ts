@@ -1,17 +1,17 @@
 // Opens a payment intent for either party against the consumer's policy (PAY-1 to PAY-12).
 import { type AgentCall, type Precheck, precheck } from "../call.ts";
 import { encodeStoredHash, hashDid, hashIntent, hashTerms, namesNoPayer } from "../chain/hashes.ts";
+import { findNetwork } from "../chain/networks.ts";
 import { ServiceError, toFieldError, toValidationError } from "../core/errors.ts";
 import { createId } from "../core/ids.ts";
 import { PROVIDER_INTENTS_MAX, SECOND_MS } from "../core/limits.ts";
-import { BASE_UNITS_MAX } from "../core/money.ts";
+import { BASE_UNITS_MAX } from "../core/text.ts";
 import { dropAbsentReads } from "../db/batch.ts";
 import type { AgentRow } from "../db/tables/agents.ts";
 import type { IntentRow } from "../db/tables/money.ts";
 import { findPublicAgent } from "../identity/store.ts";
 import { insertIntent } from "../intents/store.ts";
-import { type FollowerSending, prepareFollower, sendFollowerOutsideBatch } from "./closed.ts";
-import { type Deal, type Proposal, refuseIneligible } from "./eligibility.ts";
+import { type Deal, type Proposal, refuseIneligible, toClientRefusal } from "./eligibility.ts";
 import { countOpenedByProvider, holdAmount } from "./hold-store.ts";
 import {
   buildProposalReads,
@@ -23,10 +23,11 @@ import {
   refuseStrangers,
   toProposal,
 } from "./order.ts";
-import type { IntentView } from "./responses.ts";
-import type { IntentInput } from "./schema.ts";
+import { type FollowerSending, prepareFollower, sendFollowerOutsideBatch } from "./rate.ts";
+import { toAddressView, toIntentAddressView, toIntentView } from "./read.ts";
+import type { AddressView, IntentView } from "./responses.ts";
+import { type AddressQuery, findPayerFaults, type IntentInput } from "./schema.ts";
 import type { SpenderRow } from "./spend-store.ts";
-import { toIntentView } from "./views.ts";
 
 export async function createIntent(call: AgentCall, input: IntentInput): Promise<IntentView> {
   const order = {
@@ -184,4 +185,44 @@ export function precheckIntent(call: AgentCall, input: Partial<IntentInput>): Pr
       refuseStrangers(call, { consumerDid, providerDid }, OWN_ORDER_MESSAGE);
     return findOrderFaults(call.deps.config, order, { consumer, provider });
   });
+}
+
+// The form of AEA/P clients (PAY-18, PAY-19): answers where to pay and, given the parties and the amount, opens an intent.
+
+export async function getPaymentAddress(call: AgentCall, query: AddressQuery): Promise<AddressView> {
+  const { networks } = call.deps.config;
+  const network = findNetwork(networks, query.network);
+  if (!isOrder(query)) {
+    await call.read({});
+    if (!network)
+      throw toValidationError([toFieldError("network", "invalid_value", "No such network; see GET /v1/markets.")]);
+    return toAddressView(network);
+  }
+  const order = await readOrder(call, query);
+  const faults = findPayerFaults(query);
+  if (faults.length > 0) {
+    await call.read({});
+    throw toValidationError(faults);
+  }
+  const show = (intent: IntentRow) => toIntentAddressView(call.deps.config, intent);
+  return openIntent(call, order, show, query.payer?.toLowerCase() ?? null);
+}
+
+const REQUIRED_ORDER_FIELDS = ["consumer_did", "provider_did", "amount"] as const;
+/** A query with a payer is an order too. */
+const ORDER_FIELDS = [...REQUIRED_ORDER_FIELDS, "payer"] as const;
+const isOrder = (query: Partial<AddressQuery>): boolean => ORDER_FIELDS.some((name) => query[name] !== undefined);
+
+/** Faults of a query without an order stay a plain 422. */
+export const mapAddressRefusal = (refusal: ServiceError, query: URLSearchParams): ServiceError =>
+  ORDER_FIELDS.some((name) => query.has(name)) ? toClientRefusal(refusal) : refusal;
+
+async function readOrder(call: AgentCall, query: AddressQuery): Promise<Order> {
+  const { consumer_did: consumerDid, provider_did: providerDid, amount, network } = query;
+  if (consumerDid !== undefined && providerDid !== undefined && amount !== undefined) {
+    return { consumerDid, providerDid, amount, currency: null, network };
+  }
+  await call.read({});
+  const missing = REQUIRED_ORDER_FIELDS.filter((name) => query[name] === undefined);
+  throw toValidationError(missing.map((name) => toFieldError(name, "required")));
 }

@@ -4,7 +4,7 @@ import { findAvailabilities } from "../chain/availability-store.ts";
 import { findNetwork, type Network } from "../chain/networks.ts";
 import type { Config, Deps } from "../context.ts";
 import { type FieldError, ServiceError, toFieldError, toValidationError } from "../core/errors.ts";
-import { DECIMAL_MESSAGE, isDecimal, type MoneyFault, parseAmount } from "../core/money.ts";
+import { DECIMAL_MESSAGE, isDecimal, type MoneyFault, parseAmount } from "../core/text.ts";
 import type { Database, ReadResults } from "../db/batch.ts";
 import { findAncestors, findTimedAgent } from "../identity/store.ts";
 import { formatMarketCode } from "../markets/jurisdictions.ts";

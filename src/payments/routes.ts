@@ -3,11 +3,9 @@ import type { ErrorCode } from "../core/errors.ts";
 import { defineRoute } from "../http/route.ts";
 import { pickValidFields } from "../http/schemas.ts";
 import { agentParams } from "../identity/schema.ts";
-import { getPaymentAddress, mapAddressRefusal } from "./address.ts";
 import { evaluateOrder, precheckEvaluation } from "./evaluate.ts";
-import { getIntents } from "./list.ts";
-import { createIntent, precheckIntent } from "./open.ts";
-import { getIntent, precheckIntentReading } from "./read.ts";
+import { createIntent, getPaymentAddress, mapAddressRefusal, precheckIntent } from "./open.ts";
+import { getIntent, getIntents, precheckIntentReading } from "./read.ts";
 import { addressQuery, evaluationInput, findPayerFaults, intentInput, intentParams, intentQuery } from "./schema.ts";
 
 const REFUSALS: readonly ErrorCode[] = [

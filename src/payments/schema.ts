@@ -12,7 +12,7 @@ import {
   pageQuery,
   side,
 } from "../http/schemas.ts";
-import { walletInput } from "../markets/agent-schema.ts";
+import { walletInput } from "../markets/schema.ts";
 
 export const intentInput = z
   .strictObject({

@@ -1,5 +1,5 @@
 // Judges the spend policies of the consumer and every delegator live (PAY-8, PAY-9). Pure. Each check names the narrowest bound among them.
-import { floorAmount, formatAmount } from "../core/money.ts";
+import { floorAmount, formatAmount } from "../core/text.ts";
 import { rankTier, type Tier } from "../core/vocabulary.ts";
 
 export const POLICY_CHECKS = [

@@ -1,11 +1,17 @@
 // Attestations in a request body: how they expand to columns, and their faults (PRN-6 to PRN-8). Pure.
+import type { Config } from "../context.ts";
 import { addMonths } from "../core/clock.ts";
 import { type FieldError, toFieldError } from "../core/errors.ts";
 import { createId } from "../core/ids.ts";
 import { ATTESTATION_MAX_AGE_MONTHS } from "../core/limits.ts";
-import type { Environment } from "../core/vocabulary.ts";
+import { toLowestTier } from "../core/roles.ts";
+import { type AttestationModel, type EconomicRole, type Environment, rankTier, type Tier } from "../core/vocabulary.ts";
+import { type Database, dropAbsentReads } from "../db/batch.ts";
 import type { AttestationRow, PrincipalRow, VerifierRow } from "../db/tables/principals.ts";
+import { findVerifier } from "../verifiers/store.ts";
+import { findProofFault } from "../verifiers/verifiers.ts";
 import type { AttestationInput, ProposedAttestation } from "./schema.ts";
+import { type AttestationKey, isRevoked } from "./store.ts";
 
 export type AttestationColumns = Pick<
   PrincipalRow,
@@ -92,3 +98,130 @@ export const toAttestationRow = (
   revokedAt: null,
   revocationReason: null,
 });
+
+// Checks whether the Verifier that an attestation names may attest, and whether its proof verifies (PRN-9, PRN-22).
+
+/** The person of an attestation, as far as the body is valid. */
+type Person = {
+  readonly legal_name?: string | undefined;
+  readonly country?: string | undefined;
+  readonly external_ref?: string | undefined;
+};
+
+/** Reads the Verifier that an attestation names, and whether the attestation was revoked. */
+export function buildAttestationReads(db: Database, attestation: ProposedAttestation | undefined) {
+  const verifierId = attestation && "verifier_id" in attestation ? attestation.verifier_id : undefined;
+  const named = toAttestationKey(attestation);
+  return dropAbsentReads({
+    verifier: verifierId === undefined ? null : findVerifier(db, verifierId),
+    revoked: named && isRevoked(db, named),
+  });
+}
+
+/** Returns null for a placeholder, and if the body does not identify an attestation. */
+export function toAttestationKey(attestation: ProposedAttestation | undefined): AttestationKey | null {
+  if (attestation === undefined || "placeholder" in attestation) return null;
+  const { verifier_id: verifierId, attestation_id: attestationId } = attestation;
+  return verifierId === undefined || attestationId === undefined ? null : { verifierId, attestationId };
+}
+
+export type VerifierFacts = {
+  readonly verifier?: VerifierRow | null | undefined;
+  readonly revoked?: boolean | undefined;
+};
+
+/** The call that brings the attestation. */
+type AttestingCall = {
+  readonly environment: Environment;
+  readonly now: number;
+  readonly deps: { readonly config: Config };
+};
+
+/** `at`: the path of the attestation in the body, with a dot at its end. */
+export async function findVerifierFaults(
+  attestation: ProposedAttestation | undefined,
+  person: Person,
+  judging: VerifierFacts,
+  call: AttestingCall,
+  at = "verification_attestation.",
+): Promise<FieldError[]> {
+  if (attestation === undefined || "placeholder" in attestation) return [];
+  const isRequired = call.environment === "production" && call.deps.config.attestationProof === "required";
+  const lacking =
+    isRequired && attestation.proof === undefined
+      ? [toFieldError(`${at}proof`, "required", "In production an attestation needs its Verifier's proof.")]
+      : [];
+  return [...lacking, ...(await findNamedVerifierFaults(attestation, person, judging, call, at))];
+}
+
+async function findNamedVerifierFaults(
+  attestation: Exclude<ProposedAttestation, { placeholder: true }>,
+  person: Person,
+  { verifier, revoked = false }: VerifierFacts,
+  { environment, now }: AttestingCall,
+  at: string,
+): Promise<FieldError[]> {
+  if (attestation.verifier_id === undefined) return [];
+  const takenBack = revoked
+    ? [toFieldError(`${at}attestation_id`, "invalid_value", "The attestation was revoked.")]
+    : [];
+  if (!verifier) {
+    // In the sandbox a Verifier is any text, and its proof is kept unchecked.
+    if (environment === "sandbox") return takenBack;
+    return [toFieldError(`${at}verifier_id`, "not_found", "No such Verifier is registered.")];
+  }
+  const { proof } = attestation;
+  const stated = {
+    legalName: person.legal_name,
+    country: person.country,
+    externalRef: person.external_ref,
+    attestationId: attestation.attestation_id,
+    model: attestation.model,
+    tier: attestation.tier,
+    issuedAt: attestation.issued_at,
+    expiresAt: attestation.expires_at,
+  };
+  const unproven = proof === undefined ? null : await findProofFault(proof, verifier, stated, now);
+  return [
+    ...takenBack,
+    ...(verifier.status === "enabled"
+      ? []
+      : [
+          toFieldError(
+            `${at}verifier_id`,
+            "invalid_value",
+            "The Verifier is disabled: its new attestations are not accepted.",
+          ),
+        ]),
+    ...(unproven === null ? [] : [toFieldError(`${at}proof`, "invalid_value", unproven)]),
+  ];
+}
+
+// The tiers of a principal (PRN-10): the one that its attestation states, and the one that its agents' roles need. Pure.
+
+/** For an attestation that states no tier. */
+const MODEL_TIERS: Readonly<Record<AttestationModel, Tier>> = { kyc: "TIER_1", kyb: "TIER_2" };
+
+type Attested = Pick<PrincipalRow, "attestationTier" | "attestationModel">;
+
+export const toAttestedTier = ({ attestationTier, attestationModel }: Attested): Tier =>
+  attestationTier ?? MODEL_TIERS[attestationModel];
+
+/** The highest tier that the agents need. Any of them may buy, and only sellers need more. */
+export const computeRequiredTier = (providers: number): Tier => toLowestTier(providers > 0 ? "PROVIDER" : "CONSUMER");
+
+/** A warning in the answer of a call that succeeds. */
+export type TierWarning = {
+  readonly code: "attestation_tier_below_role";
+  readonly message: string;
+  readonly attested_tier: Tier;
+  readonly required_tier: Tier;
+};
+
+/** Warns if the role needs a higher tier than the attested one. The tier is the platform's duty, so the call succeeds. */
+export function findTierWarnings(role: EconomicRole, principal: Attested): TierWarning[] {
+  const [attested, required] = [toAttestedTier(principal), toLowestTier(role)];
+  if (rankTier(attested) >= rankTier(required)) return [];
+  const message = `The principal is attested at ${attested}, but a ${role} needs ${required}: the agent must not transact until that tier is attested.`;
+  return [{ code: "attestation_tier_below_role", message, attested_tier: attested, required_tier: required }];
+}

@@ -3,9 +3,9 @@ import { and, asc, eq, getTableColumns, inArray, isNotNull, notInArray, type SQL
 import { type AttestationStop, type CustomerStatus, ENVIRONMENTS, type PrincipalStatus } from "../core/vocabulary.ts";
 import { type Condition, type Database, guard, type Read, read, readAll, type Statement } from "../db/batch.ts";
 import { eachOf } from "../db/lists.ts";
+import { isOfTenant, type Tenant } from "../db/statement.ts";
 import { customers, type PrincipalRow, principals } from "../db/tables/principals.ts";
 import { type CascadeRow, walks } from "../db/tables/walks.ts";
-import { isOfTenant, type Tenant } from "../db/tenant.ts";
 import type { Stops } from "./effective-status.ts";
 
 // ---- Of an account -------------------------------------------------------------------------------------------------------

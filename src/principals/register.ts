@@ -1,22 +1,27 @@
 // Registers a principal against an attestation (PRN-1 to PRN-4, PRN-9).
 import { type ManagementCall, type Precheck, precheck } from "../call.ts";
-import { type FieldError, ServiceError, toValidationError } from "../core/errors.ts";
+import { type FieldError, ServiceError, toFieldError, toValidationError } from "../core/errors.ts";
 import { createId } from "../core/ids.ts";
 import { foldName } from "../core/text.ts";
+import type { Actor } from "../core/vocabulary.ts";
 import { enterCustomer, type FoundCustomer, findCustomer } from "../customers/store.ts";
-import { dropAbsentReads } from "../db/batch.ts";
+import { type Database, dropAbsentReads, type Statement } from "../db/batch.ts";
 import type { PrincipalRow } from "../db/tables/principals.ts";
 import { recordActivity } from "../journal/activity.ts";
 import { refuseChangedVerifier } from "../verifiers/store.ts";
-import { expandAttestation, findAttestationFaults, pickProof, toAttestationRow } from "./attestations.ts";
-import { findCountryFaults } from "./countries.ts";
+import {
+  buildAttestationReads,
+  expandAttestation,
+  findAttestationFaults,
+  findVerifierFaults,
+  pickProof,
+  toAttestationRow,
+  type VerifierFacts,
+} from "./attestations.ts";
 import { NO_STOPS } from "./effective-status.ts";
-import { findCustomerFaults, refuseSuspendedCustomer } from "./grouping.ts";
-import { computeFirstNotice } from "./notices.ts";
+import { computeFirstNotice, toPrincipalView } from "./read.ts";
 import type { PrincipalInput, PrincipalView, ProposedPrincipal } from "./schema.ts";
 import { findDuplicate, insertAttestation, insertPrincipal, refuseRevoked } from "./store.ts";
-import { buildAttestationReads, findVerifierFaults, type VerifierFacts } from "./verified.ts";
-import { toPrincipalView } from "./views.ts";
 
 export async function registerPrincipal(call: ManagementCall, input: PrincipalInput): Promise<PrincipalView> {
   const { db, tenant, now, environment } = call;
@@ -110,3 +115,79 @@ async function findPrincipalFaults(
     ...findCustomerFaults(input, customer),
   ];
 }
+
+// The customer that a principal joins (PRN-4, PRN-20).
+
+/** An unknown customer, or another platform's, is a fault of the field. */
+export const findCustomerFaults = (
+  { customer_id: customerId }: { readonly customer_id?: string | null | undefined },
+  customer: FoundCustomer | null | undefined,
+): FieldError[] => (typeof customerId === "string" && !customer ? [toFieldError("customer_id", "not_found")] : []);
+
+/** A principal cannot join a suspended customer. */
+export function refuseSuspendedCustomer(customer: FoundCustomer | null | undefined): void {
+  if (customer?.status !== "SUSPENDED") return;
+  const message = "The customer is SUSPENDED: reactivate it before a principal joins it.";
+  throw new ServiceError("invalid_status", { message, detail: { customer_status: customer.status } });
+}
+
+// The tenant principal of an account: the platform's own company, which follows the account's profile (ACC-6).
+
+export type LegalPerson = Pick<PrincipalRow, "legalName" | "country">;
+
+/** Its attestation is a placeholder until the account's review records another one. */
+export function createTenantPrincipal(
+  db: Database,
+  platformId: string,
+  { legalName, country }: LegalPerson,
+  actor: Actor,
+  now: number,
+): { readonly principalId: string; readonly statements: Statement[] } {
+  const principalId = createId("prn", now);
+  const attested = expandAttestation({ placeholder: true }, "sandbox", now);
+  const row: PrincipalRow = {
+    principalId,
+    platformId,
+    environment: "sandbox",
+    tenant: true,
+    legalName,
+    nameFolded: foldName(legalName),
+    country,
+    entityType: "company",
+    externalRef: `tenant:${platformId}`,
+    customerId: null,
+    status: "ACTIVE",
+    closed: false,
+    statusReason: null,
+    statusNote: null,
+    ...NO_STOPS,
+    accountStopped: null,
+    ...attested,
+    expiryNoticeAt: computeFirstNotice(attested.attestationExpiresAt, now),
+    providers: 0,
+    metadata: {},
+    createdAt: now,
+    updatedAt: now,
+  };
+  const attestation = toAttestationRow(row, { proof: null, recordedAt: now });
+  const registered = {
+    action: "principal.registered",
+    actor,
+    subject: { type: "principal", id: principalId },
+  } as const;
+  return {
+    principalId,
+    statements: [
+      insertPrincipal(db, row),
+      insertAttestation(db, attestation),
+      recordActivity(db, row, now, registered),
+    ],
+  };
+}
+
+// The countries that the service operates in (PRN-2).
+
+export const findCountryFaults = (country: string, jurisdictions: ReadonlySet<string>): FieldError[] =>
+  jurisdictions.has(country)
+    ? []
+    : [toFieldError("country", "invalid_value", "The service does not operate in this jurisdiction.")];

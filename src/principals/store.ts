@@ -8,8 +8,8 @@ import { type Database, guard, mustChange, type Read, read, readOne, type Statem
 import { compileInsert } from "../db/compiled.ts";
 import { eachOf, isOneOf, selectFields } from "../db/lists.ts";
 import { readNewest } from "../db/pages.ts";
+import { isOfTenant, type Tenant } from "../db/statement.ts";
 import { type AttestationRow, attestations, type PrincipalRow, principals } from "../db/tables/principals.ts";
-import { isOfTenant, type Tenant } from "../db/tenant.ts";
 import {
   type GroupMove,
   isMovable,

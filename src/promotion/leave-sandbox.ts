@@ -5,7 +5,7 @@ import { sells } from "../core/roles.ts";
 import { readBatch, type Statement } from "../db/batch.ts";
 import { dropSandboxEscrows, linkThresholdsOfAgents } from "../escrow/store.ts";
 import { findNewestChanges } from "../journal/activity-store.ts";
-import type { Subscriber } from "../journal/outbox.ts";
+import type { Subscriber } from "../journal/events.ts";
 import { dropSandboxMarkets } from "../markets/store.ts";
 import { countProviders } from "../principals/store.ts";
 

@@ -1,10 +1,11 @@
 // Promotes an agent from the sandbox to production, and out of FUNDING (AGT-34). The DID, the key and the identity stay; test money that was earned
 // and spent does not count.
+
+import { toAgentView, toEscrowView } from "../agents/read.ts";
 import { NOTHING_EARNED } from "../agents/register.ts";
 import type { MovedAgentView } from "../agents/responses.ts";
 import { refuseHolder, reviseAgent, toAidSource } from "../agents/revise.ts";
 import { agentMachine } from "../agents/states.ts";
-import { toAgentView, toEscrowView } from "../agents/views.ts";
 import { type ManagementCall, type Precheck, precheck } from "../call.ts";
 import { toSplitKey } from "../chain/split.ts";
 import { recheckOperation } from "../chain/store.ts";
@@ -12,8 +13,7 @@ import { measureAhead, systemClock } from "../core/clock.ts";
 import { ServiceError, toFieldError, toValidationError } from "../core/errors.ts";
 import { OPEN_COUNTED_MAX } from "../core/limits.ts";
 import { move } from "../core/machine.ts";
-import { requireProduction } from "../core/production.ts";
-import { sells } from "../core/roles.ts";
+import { requireProduction, sells } from "../core/roles.ts";
 import type { AgentStatus } from "../core/vocabulary.ts";
 import { dropAbsentReads, type ReadResults, readBatch, type Statement } from "../db/batch.ts";
 import { findClockOffset } from "../db/clock.ts";
@@ -29,11 +29,11 @@ import { type AgentWithPrincipal, findEscrows, findMarketsEverywhere, findNewest
 import type { OpenAt } from "../intents/list-store.ts";
 import { recordDeparture } from "../journal/feed.ts";
 import { dropMarkets } from "../markets/store.ts";
+import { findTierWarnings } from "../principals/attestations.ts";
 import { toEffectiveAgentStatus, toEffectivePrincipalStatus } from "../principals/effective-status.ts";
 import { findPrincipal } from "../principals/store.ts";
-import { findTierWarnings } from "../principals/tiers.ts";
-import { findOpen } from "../tasks/open-store.ts";
-import { findKeepsBack } from "../vaults/exit-store.ts";
+import { findOpen } from "../tasks/store.ts";
+import { findKeepsBack } from "../vaults/store.ts";
 import type { PromotionInput } from "./schema.ts";
 import { findDelegator, findHolder, findNextPrincipal, isPromotionStillAllowed } from "./store.ts";
 import { syncVaults } from "./vaults.ts";

@@ -1,13 +1,13 @@
 // Store of a promotion (AGT-34): the principal that an agent gets in production, its delegator, and the conditions of the commit.
 import { and, eq, type SQL, sql } from "drizzle-orm";
-import { isPrincipalActiveUnchanged } from "../agents/transfer-store.ts";
+import { isPrincipalActiveUnchanged } from "../agents/find-store.ts";
 import { type Database, type Read, readOne } from "../db/batch.ts";
+import type { Tenant } from "../db/statement.ts";
 import { type AgentRow, agents, type MarketRow } from "../db/tables/agents.ts";
 import type { PrincipalRow } from "../db/tables/principals.ts";
-import type { Tenant } from "../db/tenant.ts";
 import type { OpenAt } from "../intents/list-store.ts";
 import { findPrincipal, findPrincipalById, isPrincipalActive } from "../principals/store.ts";
-import { hasNothingOpen } from "../tasks/open-store.ts";
+import { hasNothingOpen } from "../tasks/store.ts";
 
 /**
  * Finds the principal of the platform that an agent gets: the named one; else its delegator's; else the one in production with the reference of its

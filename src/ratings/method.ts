@@ -1,7 +1,7 @@
 // The parameters of the rating, published at GET /v1/rating-method (TSK-7 to TSK-16). RATING_PARAMETERS overrides the defaults of this file.
 import * as z from "zod";
 import type { Env } from "../context.ts";
-import { memoizeBy } from "../core/memo.ts";
+import { memoizeBy } from "../core/retry.ts";
 import { splitList } from "../core/text.ts";
 import type { Environment } from "../core/vocabulary.ts";
 

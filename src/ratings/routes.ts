@@ -2,9 +2,8 @@
 import { answer } from "../http/answer.ts";
 import { defineRoute } from "../http/route.ts";
 import { ratingMethods } from "./method.ts";
-import { describeMethod } from "./publish.ts";
-import { getRating } from "./read.ts";
 import { ratedParams } from "./schema.ts";
+import { describeMethod, getRating } from "./signals.ts";
 
 const METHOD_HEADERS = { "Content-Type": "application/json", "Cache-Control": "public, max-age=3600" };
 

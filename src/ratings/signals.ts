@@ -1,7 +1,12 @@
 // Adds a signal to an agent's sums and to those of its counterparty, or removes it: four numbers and one row, however long the history (TSK-15).
+import type { PublicCall } from "../call.ts";
+import { toIso } from "../core/clock.ts";
+import { ServiceError } from "../core/errors.ts";
+import { computeShortHash } from "../core/seal.ts";
+import type { Environment } from "../core/vocabulary.ts";
 import type { Database, Statement } from "../db/batch.ts";
 import type { CounterpartyRow } from "../db/tables/agents.ts";
-import type { RatingMethod } from "./method.ts";
+import { type Case, pickRatingMethod, RATING_ORIGIN, type RatingMethod } from "./method.ts";
 import {
   type AgentSums,
   computeRating,
@@ -11,7 +16,15 @@ import {
   type Sums,
   toContribution,
 } from "./rating.ts";
-import { type AddedSums, dropCounterparty, putCounterparty, type RatedAgent, type RatingColumns } from "./store.ts";
+import type { RatingMethodView, RatingView } from "./responses.ts";
+import {
+  type AddedSums,
+  dropCounterparty,
+  findRatedAgent,
+  putCounterparty,
+  type RatedAgent,
+  type RatingColumns,
+} from "./store.ts";
 
 export type SignalChange = {
   readonly counterpartyPrincipalId: string;
@@ -103,4 +116,73 @@ export const toAgentSums = (agent: StoredSums): AgentSums => ({
   weighted: agent.ratingWeighted,
   interactions: agent.ratingInteractions,
   counterparties: agent.ratingCounterparties,
+});
+
+// Reads an agent's rating for anyone, at this instant of its own platform's clock, with all that it follows from (TSK-17). Counterparties have a
+// position and no name.
+
+export async function getRating(call: PublicCall, did: string): Promise<RatingView> {
+  const { db, deps } = call;
+  const { agent } = await call.read({ agent: findRatedAgent(db, did) });
+  if (!agent) throw new ServiceError("not_found");
+  const now = call.now + agent.clockOffsetMs;
+  const method = pickRatingMethod(deps.env, agent.environment);
+  return {
+    did,
+    agent_rating: computeRatingFromRow(agent, method, now),
+    interactions: agent.ratingInteractions,
+    counterparties: agent.ratingCounterparties,
+    sums: { weight: agent.ratingWeight, weighted: agent.ratingWeighted },
+    heaviest: agent.ratingHeaviest.map((sums, at) => ({ position: at + 1, ...sums })),
+    method: toUsedMethod(method),
+    as_of: toIso(now),
+  };
+}
+
+// Describes the rating method for GET /v1/rating-method (TSK-16), and the part of it from which a rating follows (TSK-17). It reads no database.
+
+const toSignalViews = (cases: Readonly<Record<string, Case>>) =>
+  Object.fromEntries(Object.entries(cases).map(([name, { r, factor }]) => [name, { r, weight_factor: factor }]));
+
+export function describeMethod({ sandbox, production }: Readonly<Record<Environment, RatingMethod>>): RatingMethodView {
+  // The environments differ only in their minimums.
+  const { halfLifeDays, kappa, mu, weight, clip, promptHours, provider, consumer } = production;
+  return {
+    versions: { sandbox: computeMethodVersion(sandbox), production: computeMethodVersion(production) },
+    formula: "(sum(w * r) + kappa * mu) / (sum(w) + kappa), each w decayed by 2^(-age_days / half_life_days)",
+    half_life_days: halfLifeDays,
+    origin: toIso(RATING_ORIGIN),
+    kappa,
+    mu,
+    decimals: 2,
+    rounding: "half_even",
+    weight: { formula: "weight_factor * clamp(log10(1 + amount), min, max)", min: weight.min, max: weight.max },
+    counterparty_clip: {
+      formula:
+        "one counterparty principal holds at most max(max_share, 1 / counterparties) of the unclipped weight; more is clipped, once",
+      max_share: clip,
+    },
+    minimum_interactions: { sandbox: sandbox.minimum.interactions, production: production.minimum.interactions },
+    minimum_counterparties: { sandbox: sandbox.minimum.counterparties, production: production.minimum.counterparties },
+    prompt_answer_hours: promptHours,
+    signals: { provider: toSignalViews(provider), consumer: toSignalViews(consumer) },
+  };
+}
+
+/** Differs for each set of parameters, and is the same on every machine. */
+const computeMethodVersion = (method: RatingMethod): string =>
+  computeShortHash(JSON.stringify([RATING_ORIGIN, method]))
+    .toString(36)
+    .padStart(11, "0");
+
+/** The part of a method from which a rating follows, given its sums. */
+export const toUsedMethod = (method: RatingMethod): RatingView["method"] => ({
+  version: computeMethodVersion(method),
+  origin: toIso(RATING_ORIGIN),
+  half_life_days: method.halfLifeDays,
+  kappa: method.kappa,
+  mu: method.mu,
+  max_share: method.clip,
+  minimum_interactions: method.minimum.interactions,
+  minimum_counterparties: method.minimum.counterparties,
 });

@@ -2,17 +2,25 @@
 import { findNamedAgent } from "../agents/read.ts";
 import { type DisputeView, disputeQuery, disputeView } from "../disputes/schema.ts";
 import type { TransactionView } from "../facilitation/responses.ts";
-import { answerCsv, type CsvColumn, prefersCsv } from "../http/csv.ts";
+import { answerCsv, type CsvColumn, prefersCsv } from "../http/answer.ts";
 import { defineRoute } from "../http/route.ts";
 import { agentParams } from "../identity/schema.ts";
 
 import type { TaskView } from "../tasks/responses.ts";
-import { exportTransactions, getTransactions } from "./account.ts";
-import { exportDisputes, getDisputes } from "./disputes.ts";
-import { findNamedReported, getAgentEvents, getAgentTasks, getAgentTransactions } from "./lists.ts";
-import { getOverview } from "./overview.ts";
+import {
+  exportDisputes,
+  exportTasks,
+  exportTransactions,
+  findNamedReported,
+  getAgentEvents,
+  getAgentTasks,
+  getAgentTransactions,
+  getDisputes,
+  getOverview,
+  getTasks,
+  getTransactions,
+} from "./reports.ts";
 import { accountTaskQuery, reportQuery, taskQuery, transactionQuery } from "./schema.ts";
-import { exportTasks, getTasks } from "./tasks.ts";
 
 const TRANSACTION_COLUMNS = (
   [

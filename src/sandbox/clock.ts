@@ -7,8 +7,8 @@ import { CHAIN_LOOK_MS, CLOCK_DAYS_MAX, CLOCK_DUE_MAX, CLOCK_STEP_DAYS, DAY_MS, 
 import { followNetwork } from "../follower/follow.ts";
 import { recordActivity } from "../journal/activity.ts";
 import { retryUnderLocks } from "../objects/locks.ts";
+import { countDue, recordDue } from "./due.ts";
 import { findEndingNetworks, findSandboxClock, type Sandbox, type SandboxClock } from "./due-store.ts";
-import { countDue, recordDue } from "./record-due.ts";
 import type { ClockView } from "./responses.ts";
 import type { AdvanceInput } from "./schema.ts";
 

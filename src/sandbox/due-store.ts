@@ -1,15 +1,15 @@
 // Store of the rows that fall due in one platform's sandbox, on its own clock (ACC-28). It has no index of its own, which every purchase would
 // have to write: each read uses an index of the platform's lists, or a range that ends at the sandbox clock.
 import { type SQL, sql } from "drizzle-orm";
-import type { Due } from "../core/due.ts";
+import type { Due } from "../core/clock.ts";
 import { CONFIRMATION_WINDOW_HOURS, DAY_MS, HOUR_MS } from "../core/limits.ts";
-import { buildAccountRanges } from "../db/account-ranges.ts";
 import { type Database, type Read, read, readAll, readOne } from "../db/batch.ts";
 import { eachOf } from "../db/lists.ts";
+import { buildAccountRanges } from "../db/parts.ts";
 import { platforms } from "../db/tables/accounts.ts";
 import { BLOCK_CLOCK_SKEW_MS, LATE_FACILITATION_MS, PAID_INTENT_MS } from "../intents/states.ts";
 import { selectReadThrough } from "../intents/store.ts";
-import { FARTHEST_NOTICE_DAYS } from "../principals/notices.ts";
+import { FARTHEST_NOTICE_DAYS } from "../principals/read.ts";
 
 export type Sandbox = {
   readonly platformId: string;

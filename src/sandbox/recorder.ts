@@ -1,8 +1,8 @@
 // The durable object that records parts of what fell due in a sandbox (ACC-28).
 import { buildDeps, type Env } from "../context.ts";
 import { recordPart } from "../jobs/run.ts";
-import { type DuePart, SandboxObject } from "../objects/sandbox-object.ts";
-import { DUE_KINDS } from "./due-kinds.ts";
+import { type DuePart, SandboxObject } from "../objects/agent-object.ts";
+import { DUE_KINDS } from "./due.ts";
 
 export class SandboxRecorder extends SandboxObject<Env> {
   async record({ recorder: name, ids, ahead }: DuePart): Promise<string[]> {

@@ -1,5 +1,5 @@
 // Closes a task: the task, both agents' ratings and the events change together or not at all (TSK-5).
-import { type RatedSource, rateAgent } from "../agents/rate.ts";
+import { type RatedSource, rateAgent } from "../agents/ratings.ts";
 import { requireNetwork } from "../chain/networks.ts";
 import type { Deps } from "../context.ts";
 import { toIso } from "../core/clock.ts";
@@ -14,6 +14,7 @@ import { recordEventForParties } from "../journal/events.ts";
 import { pickRatingMethod } from "../ratings/method.ts";
 import { type ClosedTask, type Signal, toTaskSignals } from "../ratings/rating.ts";
 import { findCounterpartyOf, findHeaviestOf } from "../ratings/store.ts";
+import { toTaskView } from "./read.ts";
 import type { ConfirmationView } from "./responses.ts";
 import {
   findTask,
@@ -24,7 +25,6 @@ import {
   selectTaskParty,
   type TaskRef,
 } from "./store.ts";
-import { toTaskView } from "./views.ts";
 
 const buildClosingReads = (db: Database, taskId: TaskRef) => {
   const provider = selectTaskParty(taskId, "provider");

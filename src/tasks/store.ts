@@ -1,9 +1,20 @@
 // Store of tasks. Agents of two platforms share a task, so a read takes no Tenant: the caller is checked as a party.
+
 import { and, asc, eq, isNull, lte, type SQL, sql } from "drizzle-orm";
-import type { Due } from "../core/due.ts";
+import type { AgentCall, ManagementCall } from "../call.ts";
+import type { Due } from "../core/clock.ts";
 import type { Move } from "../core/machine.ts";
-import type { TaskStatus } from "../core/vocabulary.ts";
-import { aliasColumns, type Database, mustChange, type Read, readAll, readOne, type Statement } from "../db/batch.ts";
+import type { Environment, Side, TaskStatus } from "../core/vocabulary.ts";
+import {
+  aliasColumns,
+  type Database,
+  mustChange,
+  type Read,
+  read,
+  readAll,
+  readOne,
+  type Statement,
+} from "../db/batch.ts";
 import {
   selectConsumersOffset,
   selectConsumersOffsetForCaller,
@@ -14,7 +25,9 @@ import {
 } from "../db/clock.ts";
 import { compileGiven, compileInsert } from "../db/compiled.ts";
 import { isOneOf } from "../db/lists.ts";
+import { SIDE_COLUMNS } from "../db/parts.ts";
 import { type TaskRow, type TransactionRow, tasks, transactions } from "../db/tables/money.ts";
+import { countOpenIntents, hasOpenIntent, type OpenAt } from "../intents/list-store.ts";
 
 export type TaskWithTransaction = { task: TaskRow; transaction: TransactionRow };
 
@@ -167,3 +180,67 @@ export const setVerdict = (
         ),
       ),
   );
+
+// The clock that rules each task of a provider (ACC-9), as expressions for stores.
+
+const RULING_OFFSET = sql`(select p.clock_offset_ms from platforms p where p.platform_id = ruled_by)`;
+
+/** The present instant on the ruling clock. */
+export const selectRulingNow = ({ own, real }: Clocks): SQL =>
+  sql`case when ruled_by is null then ${own} else ${real} + ${RULING_OFFSET} end`;
+
+/** The offset of the ruling clock, or null where the asking agent's clock rules, as it always does for tasks that the agent bought. */
+export const selectRulingOffset = (side: Side): SQL<number | null> =>
+  side === "consumer"
+    ? sql<number | null>`null`
+    : sql<number | null>`case when ruled_by is null then null else ${RULING_OFFSET} end`;
+
+// Store of the intents and tasks that an agent has open at an instant, on either side (AGT-34, AGT-35).
+
+type Party = { readonly did: string; readonly environment: Environment };
+
+/** Counts each up to `most`. */
+export const findOpen = (db: Database, of: Party, at: OpenAt, most: number): Read<{ intents: number; tasks: number }> =>
+  read(
+    db
+      .select({
+        intents: countOpenIntents(of, at, most).as("intents"),
+        tasks: countOpenTasks(of, at, most).as("tasks"),
+      })
+      .from(sql`(select 1)`),
+    ([row]) => row ?? { intents: 0, tasks: 0 },
+  );
+
+/** A condition: the agent has no open intent and no open task. */
+export const hasNothingOpen = (of: Party, at: OpenAt): SQL =>
+  sql`not ${hasOpenIntent(of, at)} and ${countOpenTasks(of, at, 1)} = 0`;
+
+const countOpenTasks = ({ did, environment }: Party, { now, real = now }: OpenAt, most: number): SQL<number> => {
+  const open = (
+    side: SQL,
+    from: number,
+  ) => sql`select 1 from tasks where ${side} = ${did} and environment = ${environment}
+      and answer is null and confirm_by > ${from} and status = 'open'`;
+  const each = [
+    open(SIDE_COLUMNS.consumer, now),
+    sql`${open(SIDE_COLUMNS.provider, real)} and confirm_by > ${selectRulingNow({ own: now, real })}`,
+  ];
+  return sql<number>`(select count(*) from (${sql.join(each, sql` union all `)} limit ${most}))`;
+};
+
+// The clocks of an agent's tasks (ACC-9). A bought task goes by the clock of the agent's own platform, a sold one by the clock of the buyer's
+// platform. No clock is behind real time.
+
+/** Epoch milliseconds: `own` is the asking agent's clock, `real` is real time. */
+export type Clocks = { readonly own: number; readonly real: number };
+
+export const readClocks = ({ now, deps }: AgentCall | ManagementCall): Clocks => ({
+  own: now,
+  real: Math.min(now, deps.clock.now()),
+});
+
+/** A task with the offset of the clock that rules it; null where the asking agent's clock does. */
+export type ClockedTask = TaskRow & { readonly clockOffsetMs: number | null };
+
+export const computeTaskNow = ({ own, real }: Clocks, { clockOffsetMs }: ClockedTask): number =>
+  clockOffsetMs === null ? own : real + clockOffsetMs;

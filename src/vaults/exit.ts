@@ -29,10 +29,10 @@ import { pickVaultThreshold } from "../escrow/threshold.ts";
 import { findEscrowsOfProviders } from "../follower/store.ts";
 import { recordEscrowTurns } from "../follower/turn.ts";
 import type { EachJob } from "../jobs/job.ts";
-import { tendOperations } from "../jobs/tend-operations.ts";
+import { tendOperations } from "../jobs/tend.ts";
 import { type Alert, raiseAlert } from "../journal/alerts.ts";
 import { createSigner } from "../objects/signers.ts";
-import { findUnsoldVaults, findVaultNeeds, guardLeaving, type VaultKey } from "./exit-store.ts";
+import { findUnsoldVaults, findVaultNeeds, guardLeaving, type VaultKey } from "./store.ts";
 
 export const releaseKey = ({ network, did }: VaultKey): OperationKey => ({ network, kind: "release", subject: did });
 

@@ -1,18 +1,30 @@
 // A provider's escrow as its platform sees it: what counts, the thresholds, and the newest movements of each vault (MKT-26). It takes one trip, whose
 // rows do not grow with the history.
-import { toEscrowView } from "../agents/views.ts";
-import type { ManagementCall } from "../call.ts";
-import { formatTokenUnits, requireNetwork } from "../chain/networks.ts";
+import { toEscrowView } from "../agents/read.ts";
+import { type ManagementCall, type OperatorCall, readPage } from "../call.ts";
+import { findNetwork, formatTokenUnits, requireNetwork, toCaip2 } from "../chain/networks.ts";
 import type { Config, Deps } from "../context.ts";
 import { toIso } from "../core/clock.ts";
-import { VAULT_MOVEMENTS } from "../core/limits.ts";
+import { ServiceError, toFieldError, toValidationError } from "../core/errors.ts";
+import { CHAIN_LOOK_MS, VAULT_MOVEMENTS } from "../core/limits.ts";
+import { hashListing, type Page, toPage } from "../core/page.ts";
+import { sells } from "../core/roles.ts";
 import type { Environment } from "../core/vocabulary.ts";
-import type { ReadResults } from "../db/batch.ts";
+import { type ReadResults, readBatch } from "../db/batch.ts";
 import type { EscrowRow } from "../db/tables/money.ts";
 import { pickEditionContract, pickWorstEscrowState } from "../escrow/states.ts";
+import { syncVault } from "../follower/check.ts";
 import { type AgentWithPrincipal, findEscrows } from "../identity/store.ts";
-import type { EscrowReport, VaultView } from "./responses.ts";
-import { findBookedBlocks, findVaultLines, type VaultLine } from "./store.ts";
+import type { DifferenceView, EscrowReport, VaultView } from "./responses.ts";
+import type { DifferenceQuery } from "./schema.ts";
+import {
+  findBookedBlocks,
+  findVaultLines,
+  type ListedDifference,
+  listDifferences,
+  toDifferencePlace,
+  type VaultLine,
+} from "./store.ts";
 
 export const buildVaultReads = ({ db, config }: Deps, did: string, environment: Environment) => ({
   escrows: findEscrows(db, did, environment),
@@ -71,5 +83,55 @@ function toVaultView(
       block_number: line.blockNumber,
       mined_at: toIso(line.minedAt),
     })),
+  };
+}
+
+// Reads the chain for one provider at once (MKT-27): the follower books what the provider's networks have, and its vaults are compared with their
+// lines.
+
+const RETRY_SECONDS = 2;
+
+export async function syncEscrow(call: ManagementCall<AgentWithPrincipal>, did: string): Promise<EscrowReport> {
+  const { db, deps, environment } = call;
+  const { object: found, escrows } = await call.read({ escrows: findEscrows(db, did, environment) });
+  if (!sells(found.agent.economicRole)) throw new ServiceError("role_not_permitted");
+  const until = Date.now() + CHAIN_LOOK_MS;
+  const synced = await Promise.all(escrows.map(({ network }) => syncVault(deps, did, network, until)));
+  if (synced.includes(false))
+    throw new ServiceError("chain_unavailable", { headers: { "Retry-After": String(RETRY_SECONDS) } });
+  return toEscrowReport(deps.config, found, await readBatch(db, buildVaultReads(deps, did, environment)));
+}
+
+// Lists the differences that the reconciliation found, for operators (MKT-28). Nothing repairs one: the operator finds out what became of the money.
+
+export async function getDifferences(call: OperatorCall, query: DifferenceQuery): Promise<Page<DifferenceView>> {
+  const { config } = call.deps;
+  const network = query.network === undefined ? undefined : findNetwork(config.networks, query.network)?.network;
+  const filter = { network, did: query.did };
+  const page = await readPage(call, query, hashListing("differences", [], filter));
+  const { rows } = await call.read({ rows: listDifferences(call.db, filter, page) });
+  if (query.network !== undefined && network === undefined)
+    throw toValidationError([toFieldError("network", "invalid_value", "No such network; see GET /v1/markets.")]);
+  return toPage(
+    rows,
+    page,
+    (row) => ({ at: row.foundAt, id: toDifferencePlace(row) }),
+    (row) => toDifferenceView(config, row),
+  );
+}
+
+function toDifferenceView(config: Config, row: ListedDifference): DifferenceView {
+  const network = requireNetwork(config.networks, row.network);
+  return {
+    network: row.network,
+    caip2: toCaip2(network),
+    did: row.did,
+    contract: row.contract,
+    currency: network.currency,
+    held: formatTokenUnits(network, row.held),
+    expected: formatTokenUnits(network, row.expected),
+    block_number: row.blockNumber,
+    found_at: toIso(row.foundAt),
+    alert_id: row.alertId,
   };
 }

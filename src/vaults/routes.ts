@@ -2,11 +2,9 @@
 import { findNamedAgent } from "../agents/read.ts";
 import { defineRoute } from "../http/route.ts";
 import { agentParams } from "../identity/schema.ts";
-import { getDifferences } from "./differences.ts";
-import { getEscrow } from "./read.ts";
+import { getDifferences, getEscrow, syncEscrow } from "./read.ts";
 import { releaseEscrow } from "./release.ts";
 import { differenceQuery, releaseInput } from "./schema.ts";
-import { syncEscrow } from "./sync.ts";
 
 export const vaultRoutes = [
   defineRoute({

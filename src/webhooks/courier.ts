@@ -3,9 +3,9 @@
 import { buildDeps, type Env } from "../context.ts";
 import { systemClock } from "../core/clock.ts";
 import { MINUTE_MS } from "../core/limits.ts";
-import { WebhookObject } from "../objects/webhook-object.ts";
+import { WebhookObject } from "../objects/agent-object.ts";
 import { deliverDue } from "./deliver.ts";
-import { CLAIMS_PER_INVOCATION, computeRestMs } from "./schedule.ts";
+import { CLAIMS_PER_INVOCATION, computeRestMs } from "./post.ts";
 
 const ID = "webhookId";
 /** How long one invocation works. An alarm may run for fifteen minutes. */

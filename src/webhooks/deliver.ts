@@ -1,14 +1,30 @@
 // Delivers what is due for one endpoint (EVT-25 to EVT-28): leases deliveries by compare-and-set, POSTs a few at a time, and records the outcomes.
 // After a crash the lease expires and the same deliveries are tried again: a receiver may get one twice, but misses none.
+import { commitAll } from "../commit.ts";
 import type { Deps } from "../context.ts";
 import { DAY_MS, SECOND_MS, WEBHOOK_FAILING_DAYS_MAX } from "../core/limits.ts";
-import { runConcurrently } from "../core/parallel.ts";
+import { Conflict, runConcurrently } from "../core/retry.ts";
+import type { DisabledCause } from "../core/vocabulary.ts";
 import { commit, type PlainStatement, type Read, type Reads, readBatch, toWriteRead } from "../db/batch.ts";
 import type { Attempt, EndpointRow, QueuedRow } from "../db/tables/webhooks.ts";
-import { disableFailing } from "./disable.ts";
+import { recordActivity } from "../journal/activity.ts";
+import { findAddressee } from "../journal/alert-store.ts";
+import { type Notice, recordNotice } from "../journal/alerts.ts";
 import { toBody } from "./fan-out.ts";
 import { logOutcomes, type Outcome } from "./log-store.ts";
-import { type AttemptError, isAccepted, postDelivery, type StartTimer, startTimer, toUnsentAttempt } from "./post.ts";
+import {
+  type AttemptError,
+  CLAIM_SIZE,
+  CLAIM_SIZE_WHILE_FAILING,
+  computeNextAttempt,
+  isAccepted,
+  judgeReceiver,
+  postDelivery,
+  SENT_AT_ONCE,
+  type StartTimer,
+  startTimer,
+  toUnsentAttempt,
+} from "./post.ts";
 import {
   claimDue,
   claimFound,
@@ -20,11 +36,8 @@ import {
   releaseLease,
   type SentRow,
 } from "./queue-store.ts";
-import { deleteReplay } from "./replay-store.ts";
-import { judgeReceiver } from "./resolve.ts";
-import { CLAIM_SIZE, CLAIM_SIZE_WHILE_FAILING, computeNextAttempt, SENT_AT_ONCE } from "./schedule.ts";
 import { openSecrets } from "./secrets.ts";
-import { findById, recordFailingSince } from "./store.ts";
+import { deleteReplay, findById, recordFailingSince, updateEndpoint } from "./store.ts";
 
 /** Longer than the slowest claim: three times six at once, each with fifteen seconds after five of the resolver. */
 export const LEASE_MS = 75 * SECOND_MS;
@@ -237,4 +250,49 @@ function judgeOutcomes(
     return { statements: [...statements, recordFailingSince(db, webhookId, clock.now())], disable: null };
   const failedFor = clock.now() - failingSince;
   return { statements, disable: failedFor >= WEBHOOK_FAILING_DAYS_MAX * DAY_MS ? ("failing" as const) : null };
+}
+
+// Disables an endpoint that answered 410 or has failed for days (EVT-28), with an entry in the activity log and a notice to the account.
+
+/** The notice that an endpoint gets no events any longer. It names only the id and the host, because the path may hold a secret. */
+export const toDisabledNotice = (
+  { environment, webhookId, url }: EndpointRow,
+  cause: DisabledCause | "deleted",
+): Notice<"customer.webhook_disabled"> => ({
+  kind: "customer.webhook_disabled",
+  data: { environment, webhookId, host: new URL(url).host, cause },
+});
+
+/** False if the owner has changed the endpoint meanwhile: the next failure decides again. */
+export async function disableFailing(
+  deps: Deps,
+  endpoint: EndpointRow,
+  cause: Exclude<DisabledCause, "owner">,
+): Promise<boolean> {
+  const { db, clock } = deps;
+  const { webhookId, platformId, updatedAt } = endpoint;
+  const now = clock.now();
+  const { platform } = await readBatch(db, { platform: findAddressee(db, platformId) });
+  if (platform === null) return false;
+  try {
+    await commitAll(deps, [
+      ...updateEndpoint(db, endpoint, {
+        status: "disabled",
+        disabledCause: cause,
+        failingSince: null,
+        updatedAt: Math.max(now, updatedAt + 1),
+      }),
+      recordActivity(db, endpoint, now, {
+        action: "webhook.disabled",
+        actor: { type: "system", id: "deliver_webhooks" },
+        subject: { type: "webhook_endpoint", id: webhookId },
+        changes: { status: { from: "enabled", to: "disabled" }, disabled_cause: { from: null, to: cause } },
+      }),
+      recordNotice(db, platform, now, toDisabledNotice(endpoint, cause)),
+    ]);
+    return true;
+  } catch (thrown) {
+    if (thrown instanceof Conflict) return false;
+    throw thrown;
+  }
 }

@@ -6,13 +6,22 @@ import { DAY_MS, DELIVERY_RETENTION_DAYS, MINUTE_MS, SECOND_MS } from "../core/l
 import { type FoundRows, hashListing, type Page, toPage } from "../core/page.ts";
 import type { Statement } from "../db/batch.ts";
 import type { EndpointRow, QueuedRow } from "../db/tables/webhooks.ts";
+import { toEventRow } from "../journal/events.ts";
+import { insertEvent } from "../journal/log-store.ts";
+import { readRealTime, requireEnabled } from "./endpoints.ts";
+import { toNewDelivery, wakeEndpoint } from "./fan-out.ts";
 import { findTried, type ListedDelivery, listTried, markPending, type TriedDelivery } from "./log-store.ts";
-import { wakeEndpoint } from "./nudge.ts";
-import { bringForward, findQueuePlace, findUntried, listUntried, requeueEnded } from "./queue-store.ts";
-import { readRealTime, requireEnabled } from "./read.ts";
+import {
+  bringForward,
+  findQueuePlace,
+  findUntried,
+  listUntried,
+  queueDeliveries,
+  requeueEnded,
+} from "./queue-store.ts";
 import type { DeliveryView } from "./responses.ts";
 import type { DeliveryQuery } from "./schema.ts";
-import { toDeliveryView } from "./views.ts";
+import { toDeliveryView, toWebhookView } from "./views.ts";
 
 /** Deliveries from before this instant are no longer shown. */
 export const computeOldestShown = (now: number): number => now - DELIVERY_RETENTION_DAYS * DAY_MS;
@@ -138,3 +147,18 @@ const queueTriedAgain = ({ db }: ManagementCall, tried: TriedDelivery, now: numb
     ? [requeueEnded(db, tried, now)]
     : bringForward(db, { ...tried, nextAt: tried.nextAt }, now)),
 ];
+
+// Sends a test event to one endpoint only, to show that it works (EVT-30).
+
+export async function sendTestEvent(call: ManagementCall<EndpointRow>): Promise<DeliveryView> {
+  const { db, deps } = call;
+  const { object: own } = await call.read({});
+  requireEnabled(own);
+  const now = readRealTime(call);
+  const event = toEventRow(own, call.now, { type: "webhook.test", object: toWebhookView(own, now) });
+  const delivery = toNewDelivery(own, event, now);
+  const view = toDeliveryView(own, { ...delivery, status: "pending", attempts: [], answers: null });
+  await call.commit([insertEvent(db, event), ...queueDeliveries(db, [delivery])], view);
+  call.background(wakeEndpoint(deps.env, own.webhookId, true));
+  return view;
+}

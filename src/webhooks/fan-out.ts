@@ -1,19 +1,18 @@
 // Makes deliveries from new events (EVT-24): one for each endpoint that selects the event, committed with the outbox's mark, so that each is made
 // once. The minute's job finds events whose notification was lost.
-import type { Deps } from "../context.ts";
+import type { Deps, Env } from "../context.ts";
 import { createId } from "../core/ids.ts";
 import { retryConflicts } from "../core/retry.ts";
 import { commit, type Database, readBatch } from "../db/batch.ts";
 import type { EventRow } from "../db/tables/journal.ts";
 import type { EndpointRow } from "../db/tables/webhooks.ts";
-import { toEventView, type ViewedEvent } from "../journal/event-views.ts";
+import { toEventView, type ViewedEvent } from "../journal/event-read.ts";
 import type { EventType } from "../journal/events.ts";
-import { moveMark } from "../journal/outbox-store.ts";
+import { moveMark } from "../journal/log-store.ts";
 import { type Counted, countVolumes } from "../journal/volume.ts";
 import { findVolumes } from "../journal/volume-store.ts";
-import { findOpeners, findReceivers, findUnfanned } from "./fan-out-store.ts";
-import { notifyDue } from "./nudge.ts";
 import { type NewDelivery, queueDeliveries } from "./queue-store.ts";
+import { findOpeners, findReceivers, findUnfanned } from "./store.ts";
 
 /** Events of one commit. They make 2,000 deliveries for an account with as many endpoints as it may have. */
 export const EVENTS_PER_COMMIT = 100;
@@ -129,3 +128,37 @@ export const toNewDelivery = (
 
 /** The body of every attempt for every endpoint, with the same bytes each time, because only the event's row determines them. */
 export const toBody = (event: ViewedEvent): string => JSON.stringify(toEventView(event));
+
+// Tells the queue which endpoints have due deliveries. If a message is lost, the minute's job finds them.
+
+const MESSAGES = 100;
+
+export async function notifyDue(
+  { WEBHOOK_QUEUE }: Pick<Env, "WEBHOOK_QUEUE">,
+  webhookIds: readonly string[],
+): Promise<void> {
+  const messages = [...new Set(webhookIds)].map((webhookId) => ({ body: { kind: "deliver", webhookId } as const }));
+  try {
+    for (let at = 0; at < messages.length; at += MESSAGES)
+      await WEBHOOK_QUEUE.sendBatch(messages.slice(at, at + MESSAGES));
+  } catch {
+    // The queue is down. The minute's job wakes the endpoints.
+  }
+}
+
+type Objects = Pick<Env, "WEBHOOKS">;
+
+/** Wakes the object of an endpoint, which works in the background. */
+export async function wakeEndpointOrThrow({ WEBHOOKS }: Objects, webhookId: string, afresh = false): Promise<void> {
+  await WEBHOOKS.get(WEBHOOKS.idFromName(webhookId)).wake(webhookId, afresh);
+}
+
+/** If the object cannot be reached, the minute's job wakes it. */
+export async function wakeEndpoint(objects: Objects, webhookId: string, afresh = false): Promise<void> {
+  try {
+    await wakeEndpointOrThrow(objects, webhookId, afresh);
+  } catch (thrown) {
+    const message = thrown instanceof Error ? thrown.message : "unknown";
+    console.error(JSON.stringify({ event: "webhook_not_woken", webhook: webhookId, message }));
+  }
+}

@@ -1,8 +1,17 @@
 // Store of the log of deliveries: one row for each delivery, from its first attempt on.
+
 import { and, eq, getTableColumns, isNull, type SQL, sql } from "drizzle-orm";
 import { ATTEMPTS_KEPT } from "../core/limits.ts";
 import type { FoundRows } from "../core/page.ts";
-import { type Database, mustChange, type PlainStatement, type Read, readOne, type Statement } from "../db/batch.ts";
+import {
+  type Database,
+  mustChange,
+  type PlainStatement,
+  type Read,
+  read,
+  readOne,
+  type Statement,
+} from "../db/batch.ts";
 import { readRanged, selectBareColumns } from "../db/pages.ts";
 import { splitIntoParts } from "../db/parts.ts";
 import {
@@ -11,8 +20,7 @@ import {
   webhookDeliveries as deliveries,
   type QueuedRow,
 } from "../db/tables/webhooks.ts";
-import { packAnswer } from "./answers.ts";
-import { readSkipped, type SkipResult, skipEndpoints } from "./skip-store.ts";
+import { packAnswer } from "./post.ts";
 
 /** The result of a claimed delivery's attempt. `nextAt`: null if it was the last one. */
 export type Outcome = {
@@ -142,3 +150,28 @@ export const findOldLogged = (db: Database, before: string, after: string, limit
     db,
     skipEndpoints(sql`webhook_deliveries`, sql`case when min(delivery_id) < ${before} then 1 end`, after, limit),
   );
+
+// Walks over the endpoints that have rows in a table whose key begins with the endpoint's id, without reading those rows.
+
+/** `oldest`: the least of the aggregates. `looked`: the last endpoint that was looked at; null after the last of all. */
+export type SkipResult = { readonly ids: string[]; readonly oldest: number | null; readonly looked: string | null };
+
+/** At most `limit` endpoints after `after`, each with an aggregate of its rows. Those whose aggregate is null are skipped. */
+export const skipEndpoints = (table: SQL, holds: SQL, after: string, limit: number) => ({
+  limit,
+  from: sql`(with recursive ids (id, n) as (
+      select (select min(webhook_id) from ${table} where webhook_id > ${after}), 1
+      union all
+      select (select min(webhook_id) from ${table} where webhook_id > id), n + 1 from ids where id is not null and n < ${limit})
+    select id, (select ${holds} from ${table} where webhook_id = id) as holds from ids where id is not null)`,
+});
+
+export const readSkipped = (db: Database, { from, limit }: ReturnType<typeof skipEndpoints>): Read<SkipResult> =>
+  read(db.select({ id: sql<string>`id`, holds: sql<number | null>`holds` }).from(from), (rows) => ({
+    ids: rows.flatMap(({ id, holds }) => (holds === null ? [] : [id])),
+    oldest: rows.reduce<number | null>(
+      (least, { holds }) => (holds === null ? least : Math.min(least ?? holds, holds)),
+      null,
+    ),
+    looked: rows.length < limit ? null : (rows.at(-1)?.id ?? null),
+  }));

@@ -1,14 +1,20 @@
 // Sends one POST to an endpoint (EVT-25): at most 15 seconds for the whole answer, redirects not followed, 64 KiB read, 1 KiB kept. Whatever the
 // receiver does, the result is an attempt, and nothing is thrown.
+
+import { deflateRawSync, inflateRawSync } from "node:zlib";
+import type { Env } from "../context.ts";
 import {
   ANSWER_KEPT_MAX_BYTES,
   ANSWER_READ_MAX_BYTES,
   ANSWER_STORED_MAX_BYTES,
   DELIVERY_SECONDS_MAX,
+  HOUR_MS,
+  MINUTE_MS,
   SECOND_MS,
 } from "../core/limits.ts";
-import type { Attempt } from "../db/tables/webhooks.ts";
+import type { Attempt, DeliveryRow, StoredAttempt } from "../db/tables/webhooks.ts";
 import { signWebhook } from "../protocol/webhook-signature.ts";
+import { isPublicAddress, judgeAddress } from "./address.ts";
 
 /** Why an attempt failed without an answer, or despite its status. */
 export const ATTEMPT_ERRORS = [
@@ -134,3 +140,137 @@ export const toUnsentAttempt = (error: AttemptError): Attempt => ({
   error,
   answer: null,
 });
+
+// Checks an endpoint's address before a delivery (EVT-21): the URL again and, if a resolver is configured, the addresses that its name has now. The
+// runtime resolves the name once more when it connects, and that result cannot be seen.
+
+const WAIT_MS = 5 * SECOND_MS;
+const A = 1;
+const AAAA = 28;
+
+/** Null if the address is accepted. @throws Error if the resolver does not answer */
+export async function judgeReceiver(env: Env, url: string): Promise<AttemptError | null> {
+  const local = isLocal(env);
+  if (judgeAddress(url, { local, own: parseOwnHost(env) }) !== null) return "address_refused";
+  const { hostname, protocol } = new URL(url);
+  // An address on this machine needs no resolver.
+  if (local && (protocol === "http:" || hostname === "localhost" || !/[a-z]/.test(hostname))) return null;
+  if (env.WEBHOOK_RESOLVER === "") return null;
+  const addresses = await resolveName(env.WEBHOOK_RESOLVER, hostname);
+  if (addresses.length === 0) return "name_not_resolved";
+  return addresses.every(isPublicAddress) ? null : "address_refused";
+}
+
+export const isLocal = ({ WEBHOOK_LOOPBACK }: Pick<Env, "WEBHOOK_LOOPBACK">): boolean => WEBHOOK_LOOPBACK === "on";
+
+/** Empty if no address is configured: then the service knows no host of its own. */
+export const parseOwnHost = ({ ISSUER }: Pick<Env, "ISSUER">): string =>
+  URL.canParse(ISSUER) ? new URL(ISSUER).hostname : "";
+
+/** Addresses of both families; empty if the name has none. */
+const resolveName = async (resolver: string, name: string): Promise<string[]> =>
+  (await Promise.all(["A", "AAAA"].map((type) => askResolver(resolver, name, type)))).flat();
+
+async function askResolver(resolver: string, name: string, type: string): Promise<string[]> {
+  const url = new URL(resolver);
+  url.searchParams.set("name", name);
+  url.searchParams.set("type", type);
+  try {
+    const response = await fetch(url, {
+      headers: { Accept: "application/dns-json" },
+      redirect: "manual",
+      signal: AbortSignal.timeout(WAIT_MS),
+    });
+    if (!response.ok) throw new Error(`it answered ${response.status}`);
+    const { Status, Answer = [] } = (await response.json()) as ResolverAnswer;
+    if (typeof Status !== "number") throw new Error("it answered without a status");
+    return Answer.filter((one) => one.type === A || one.type === AAAA).map((one) => one.data);
+  } catch (thrown) {
+    const cause = thrown instanceof Error ? thrown.message : "unknown";
+    throw new Error(`the resolver of WEBHOOK_RESOLVER fails: ${cause}`);
+  }
+}
+
+type ResolverAnswer = {
+  readonly Status?: number;
+  readonly Answer?: readonly { readonly type: number; readonly data: string }[];
+};
+
+/** @throws Error if WEBHOOK_RESOLVER is neither empty nor a URL, or WEBHOOK_LOOPBACK is neither on nor off */
+export function checkResolver({ WEBHOOK_RESOLVER, WEBHOOK_LOOPBACK }: Env): unknown {
+  if (WEBHOOK_LOOPBACK !== "on" && WEBHOOK_LOOPBACK !== "off") throw new Error("WEBHOOK_LOOPBACK must be on or off");
+  if (WEBHOOK_RESOLVER === "") return null;
+  const url = URL.canParse(WEBHOOK_RESOLVER) ? new URL(WEBHOOK_RESOLVER) : null;
+  if (url?.protocol === "https:" || (url?.protocol === "http:" && url.hostname === "127.0.0.1")) return url;
+  throw new Error("WEBHOOK_RESOLVER must be empty or an https URL");
+}
+
+// Packs the answers of receivers: deflated if that is shorter, and concatenated in a column next to the log of attempts. They are most of the bytes
+// that a delivery stores.
+
+/** The attempt as it is stored, and its deflated answer, which is null if the attempt itself holds the answer. */
+export function packAnswer({ answer, ...attempt }: Attempt): { stored: StoredAttempt; deflated: Buffer | null } {
+  const deflated = answer === null ? null : deflateRawSync(answer);
+  if (deflated === null || deflated.length >= Buffer.byteLength(answer ?? ""))
+    return { stored: { ...attempt, answer }, deflated: null };
+  return { stored: { ...attempt, deflated: deflated.length }, deflated };
+}
+
+export function unpackAnswers({ attempts, answers }: Pick<DeliveryRow, "attempts" | "answers">): Attempt[] {
+  let behind = 0;
+  return attempts.map((stored) => {
+    if ("answer" in stored) return stored;
+    if ("packed" in stored) {
+      const { packed, ...attempt } = stored;
+      return { ...attempt, answer: inflateRawSync(Buffer.from(packed, "base64")).toString() };
+    }
+    const { deflated, ...attempt } = stored;
+    behind += deflated;
+    return {
+      ...attempt,
+      answer: inflateRawSync((answers ?? Buffer.of()).subarray(behind - deflated, behind)).toString(),
+    };
+  });
+}
+
+// When a delivery is retried, and how an endpoint that fails backs off (EVT-26, EVT-27). All instants are real time, whatever a sandbox clock says.
+
+/** The waits after the failed attempts of a delivery. One more failure ends it as `failed`. */
+export const RETRY_WAITS_MS = [
+  5 * SECOND_MS,
+  5 * MINUTE_MS,
+  30 * MINUTE_MS,
+  2 * HOUR_MS,
+  5 * HOUR_MS,
+  10 * HOUR_MS,
+  10 * HOUR_MS,
+] as const;
+
+/** The share by which a wait may be longer, so that deliveries that failed together are not retried together. */
+const JITTER = 0.1;
+
+/** When the next attempt is due after `failed` failures; null after the last one. `random`: 0 to 1. */
+export function computeNextAttempt(failed: number, now: number, random: number): number | null {
+  const wait = RETRY_WAITS_MS[failed - 1];
+  return wait === undefined ? null : now + Math.round(wait * (1 + JITTER * random));
+}
+
+/** Deliveries sent to an endpoint at once, deliveries of one claim, and of one claim while the endpoint fails. */
+export const SENT_AT_ONCE = 6;
+export const CLAIM_SIZE = 18;
+export const CLAIM_SIZE_WHILE_FAILING = 2;
+
+/**
+ * Claims of one invocation. An invocation may send 1,000 requests and queries, of which a full claim and its outcomes take forty; the object's alarm
+ * continues in another one.
+ */
+export const CLAIMS_PER_INVOCATION = 20;
+
+/** Failures in a row after which an endpoint rests between its attempts. */
+const RESTS_AFTER = 20;
+const REST_MIN_MS = 5 * SECOND_MS;
+const REST_MAX_MS = 5 * MINUTE_MS;
+
+/** The rest doubles with every second failure. */
+export const computeRestMs = (inARow: number): number =>
+  inARow < RESTS_AFTER ? 0 : Math.min(REST_MAX_MS, REST_MIN_MS * 2 ** Math.floor((inARow - RESTS_AFTER) / 2));

@@ -17,9 +17,16 @@ import { fitsOrEndsScan, IS_SCAN_END, selectScan, toFoundRows } from "../db/page
 import { splitIntoParts } from "../db/parts.ts";
 import { events } from "../db/tables/journal.ts";
 import { type DeliveryRow, type QueuedRow, webhookQueue as queue } from "../db/tables/webhooks.ts";
-import type { ViewedEvent } from "../journal/event-views.ts";
-import { type DeliveryFilter, type DeliveryPage, type ListedDelivery, matchFilter } from "./log-store.ts";
-import { readSkipped, type SkipResult, skipEndpoints } from "./skip-store.ts";
+import type { ViewedEvent } from "../journal/event-read.ts";
+import {
+  type DeliveryFilter,
+  type DeliveryPage,
+  type ListedDelivery,
+  matchFilter,
+  readSkipped,
+  type SkipResult,
+  skipEndpoints,
+} from "./log-store.ts";
 import { isEnabled } from "./store.ts";
 
 // ---- Queueing ------------------------------------------------------------------------------------------------------------

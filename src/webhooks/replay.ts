@@ -1,28 +1,25 @@
 // Queues the events since an event or instant again for one endpoint (EVT-31). The call begins a walk, whose slices queue the events.
 import { type ManagementCall, type Precheck, precheck } from "../call.ts";
-import { toIso } from "../core/clock.ts";
-import { addDailyRequests } from "../core/daily.ts";
+import { addDailyRequests, toIso } from "../core/clock.ts";
 import { type FieldError, ServiceError, toFieldError, toValidationError } from "../core/errors.ts";
 import { REPLAYS_A_DAY } from "../core/limits.ts";
 import { findVolumeMark } from "../core/volume.ts";
 import { dropAbsentReads, readBatch } from "../db/batch.ts";
 import type { EndpointRow } from "../db/tables/webhooks.ts";
 import type { EachJob } from "../jobs/job.ts";
-import { listNewEvents } from "../jobs/tend-events.ts";
+import { listNewEvents } from "../jobs/tend.ts";
 import { buildWalkJob, queueWalk, runWalk, type WalkDefinition } from "../jobs/walk.ts";
 import { findWalk } from "../jobs/walk-store.ts";
 import { findEventNumber, findEventNumberAt } from "../journal/event-log-store.ts";
-import { computeOldestListed, mayBeOlder } from "../journal/event-views.ts";
+import { computeOldestListed, mayBeOlder } from "../journal/event-read.ts";
 import { countVolumes } from "../journal/volume.ts";
 import { findVolumes } from "../journal/volume-store.ts";
-import { countBodyBytes, orderDeliveryIds, selectsType, toNewDelivery } from "./fan-out.ts";
-import { notifyDue } from "./nudge.ts";
+import { readRealTime, requireEnabled } from "./endpoints.ts";
+import { countBodyBytes, notifyDue, orderDeliveryIds, selectsType, toNewDelivery } from "./fan-out.ts";
 import { queueDeliveries } from "./queue-store.ts";
-import { readRealTime, requireEnabled } from "./read.ts";
-import { beginReplay, findLastNumber, findReplayed, findReplays } from "./replay-store.ts";
 import type { ReplayView } from "./responses.ts";
 import type { ReplayInput } from "./schema.ts";
-import { findById, recordReplayRequest } from "./store.ts";
+import { beginReplay, findById, findLastNumber, findReplayed, findReplays, recordReplayRequest } from "./store.ts";
 
 const REPLAY_LIMIT = {
   most: REPLAYS_A_DAY,

@@ -2,7 +2,7 @@
 import * as z from "zod";
 import { buildListSchema } from "../http/response-parts.ts";
 import { instant } from "../http/schemas.ts";
-import { eventType } from "../journal/event-schema.ts";
+import { eventType } from "../journal/schema.ts";
 import { ATTEMPT_ERRORS } from "./post.ts";
 import { deliveryStatus, WEBHOOK_FIELDS } from "./schema.ts";
 

@@ -1,13 +1,19 @@
 // Routes of webhook endpoints and their deliveries (EVT-22 to EVT-31).
 import { defineRoute } from "../http/route.ts";
 import { pickValidFields } from "../http/schemas.ts";
-import { createWebhook, precheckNewWebhook } from "./create.ts";
-import { deleteWebhook } from "./delete.ts";
-import { getDeliveries, precheckDelivery, redeliver } from "./deliveries.ts";
-import { patchWebhook, precheckWebhookPatch } from "./patch.ts";
-import { findNamedWebhook, getWebhook, getWebhooks } from "./read.ts";
+import { getDeliveries, precheckDelivery, redeliver, sendTestEvent } from "./deliveries.ts";
+import {
+  createWebhook,
+  deleteWebhook,
+  findNamedWebhook,
+  getWebhook,
+  getWebhooks,
+  patchWebhook,
+  precheckNewWebhook,
+  precheckWebhookPatch,
+  rotateSecret,
+} from "./endpoints.ts";
 import { precheckReplay, replayEvents } from "./replay.ts";
-import { rotateSecret } from "./rotate.ts";
 import {
   deliveryParams,
   deliveryQuery,
@@ -19,7 +25,6 @@ import {
   webhookPatchRules,
   webhookQuery,
 } from "./schema.ts";
-import { sendTestEvent } from "./test-event.ts";
 
 export const webhookRoutes = [
   defineRoute({

@@ -16,8 +16,8 @@ import {
   pageQuery,
   registeredUrl,
 } from "../http/schemas.ts";
-import { eventType } from "../journal/event-schema.ts";
 import { EVENT_TYPES } from "../journal/events.ts";
+import { eventType } from "../journal/schema.ts";
 
 const webhookStatus = z.enum(WEBHOOK_STATUSES).register(z.globalRegistry, { id: "WebhookState" });
 const eventSelection = z

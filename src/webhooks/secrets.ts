@@ -1,7 +1,7 @@
 // Secrets of endpoints at rest (EVT-23): sealed under the newest key of WEBHOOK_SEAL_KEYS, and still readable with older ones. A sealed text names
 // its key, and opens only for its own endpoint.
 import type { Env } from "../context.ts";
-import { openSealing } from "../core/seal-keys.ts";
+import { openSealing } from "../core/seal.ts";
 import type { EndpointRow } from "../db/tables/webhooks.ts";
 
 export const {

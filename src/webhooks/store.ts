@@ -1,5 +1,7 @@
 // Store of endpoints.
-import { and, eq, type SQL, sql } from "drizzle-orm";
+
+import { and, asc, eq, gt, type SQL, sql } from "drizzle-orm";
+import type { Due } from "../core/clock.ts";
 import { WEBHOOKS_MAX } from "../core/limits.ts";
 import type { AskedRows } from "../core/page.ts";
 import {
@@ -12,10 +14,18 @@ import {
   readOne,
   type Statement,
 } from "../db/batch.ts";
-import { readNewest } from "../db/pages.ts";
-import { events } from "../db/tables/journal.ts";
+import { isOneOf } from "../db/lists.ts";
+import { readNewest, selectBareColumns } from "../db/pages.ts";
+import { splitIntoParts } from "../db/parts.ts";
+import { isOfTenant, type Tenant } from "../db/statement.ts";
+import { platforms } from "../db/tables/accounts.ts";
+import { agents } from "../db/tables/agents.ts";
+import { type EventRow, events } from "../db/tables/journal.ts";
+import { paymentIntents } from "../db/tables/money.ts";
+import { type Walk, walks } from "../db/tables/walks.ts";
 import { type EndpointRow, webhookEndpoints as endpoints } from "../db/tables/webhooks.ts";
-import { isOfTenant, type Tenant } from "../db/tenant.ts";
+import { beginWalk, deleteWalks, RESTARTED_AT, WALK_KEY } from "../jobs/walk-store.ts";
+import { selectMark } from "../journal/log-store.ts";
 
 export const findEndpoint = (db: Database, tenant: Tenant, webhookId: string): Read<EndpointRow | null> =>
   readOne(
@@ -114,3 +124,101 @@ export const findNotSealedUnder = (db: Database, newest: string, after: string, 
       .limit(limit),
   );
 };
+
+// Store of the fan-out: the events after its mark, and the endpoints of their owners.
+
+const MARK = selectMark("webhooks");
+
+export const findUnfanned = (db: Database, limit: number) => ({
+  mark: read(db.select({ seq: sql<number>`${MARK}`.as("seq") }).from(sql`(select 1)`), ([row]) => row?.seq ?? 0),
+  fresh: readAll(db.select().from(events).where(sql`${events.seq} > ${MARK}`).orderBy(asc(events.seq)).limit(limit)),
+});
+
+export const findOpeners = (db: Database, intentIds: readonly string[]) =>
+  readAll(
+    db
+      .select({ intentId: paymentIntents.intentId, platformId: agents.platformId })
+      .from(paymentIntents)
+      .innerJoin(agents, eq(agents.did, paymentIntents.openedBy))
+      .where(isOneOf(paymentIntents.intentId, intentIds)),
+  );
+
+export function findReceivers(db: Database, fresh: readonly EventRow[]): Read<EndpointRow[]> {
+  const owners = new Set(fresh.map(({ platformId, environment }) => JSON.stringify([platformId, environment])));
+  const [part] = splitIntoParts([...owners].map((owner) => JSON.parse(owner)));
+  return readAll(
+    db
+      .select()
+      .from(endpoints)
+      .where(
+        part === undefined
+          ? sql`false`
+          : sql`(platform_id, environment) in (select value ->> 0, value ->> 1 from ${part.rows}) and status = 'enabled'`,
+      ),
+  );
+}
+
+// Store of the running replays, and of the events that they queue again.
+
+/**
+ * The due replays after `after`, in the order of their endpoints. If an account has used up its volume, its replay is due when the day of the mark
+ * ends.
+ */
+export const findReplays = (db: Database, now: number, after: string, limit: number): Read<Due[]> => {
+  const markedUntil = sql`coalesce(json_extract(${platforms.volumeMarks}, '$.' || (payload ->> 'environment') || '.until'), 0)`;
+  return readAll(
+    db
+      .select({ at: sql<number>`max(${walks.startedAt}, ${markedUntil})`.as("at"), id: walks.subject })
+      .from(walks)
+      .crossJoin(platforms)
+      .where(
+        and(
+          eq(walks.kind, "replay"),
+          gt(walks.subject, after),
+          sql`${platforms.platformId} = payload ->> 'platformId' and ${markedUntil} <= ${now}`,
+        ),
+      )
+      .orderBy(walks.subject)
+      .limit(limit),
+  );
+};
+
+/** The number of the last event, 0 before the first. */
+export const findLastNumber = (db: Database): Read<number> =>
+  read(db.select({ seq: sql<number | null>`max(seq)`.as("seq") }).from(events), ([row]) => row?.seq ?? 0);
+
+type NumberRange = { readonly after: number; readonly upTo: number; readonly startedAt: number };
+
+/** Widens a replay that already runs, so some events are queued twice. */
+export function beginReplay(
+  db: Database,
+  { webhookId, platformId, environment }: EndpointRow,
+  { after, upTo, startedAt }: NumberRange,
+): Statement {
+  const payload = { platformId, environment, toSeq: upTo };
+  return beginWalk(db, "replay", webhookId, { startedAt, after: { at: after, id: "" }, payload }).onConflictDoUpdate({
+    target: WALK_KEY,
+    set: {
+      startedAt: RESTARTED_AT,
+      afterAt: sql`min(after_at, excluded.after_at)`,
+      payload: sql`case when payload ->> 'toSeq' > ${upTo} then payload else excluded.payload end`,
+    },
+  });
+}
+
+export const findReplayed = (
+  db: Database,
+  { platformId, environment }: EndpointRow,
+  { afterAt, payload }: Walk<"replay">,
+  limit: number,
+): Read<EventRow[]> =>
+  readAll(
+    db.select(selectBareColumns(events)).from(
+      sql`events indexed by events_by_tenant where listed = 1 and platform_id = ${platformId} and environment = ${environment}
+          and seq > ${afterAt} and seq <= ${payload.toSeq} order by seq limit ${limit}`,
+    ),
+  );
+
+/** For an endpoint that was deleted. */
+export const deleteReplay = (db: Database, webhookId: string): PlainStatement =>
+  deleteWalks(db, "replay", eq(walks.subject, webhookId));

@@ -1,19 +1,17 @@
 // Jobs for webhooks: they fan out events whose notification was lost, wake endpoints whose deliveries are due, and delete rows that are older than 30
 // days (EVT-24, EVT-25, EVT-32).
 import type { Deps } from "../context.ts";
-import { BEFORE_FIRST_DUE, type Due } from "../core/due.ts";
+import { BEFORE_FIRST_DUE, type Due } from "../core/clock.ts";
 import { computeFirstId, decodeIdInstant } from "../core/ids.ts";
-import { runConcurrently } from "../core/parallel.ts";
-import { Conflict } from "../core/retry.ts";
+import { Conflict, runConcurrently } from "../core/retry.ts";
 import { commit, readBatch } from "../db/batch.ts";
 import type { BulkJob, EachJob } from "../jobs/job.ts";
 import { recordOldestDue } from "../jobs/store.ts";
-import { listNewEvents } from "../jobs/tend-events.ts";
-import { LAG_SEEN_IN } from "../journal/outbox.ts";
+import { listNewEvents } from "../jobs/tend.ts";
+import { LAG_SEEN_IN } from "../journal/events.ts";
 import { computeOldestShown } from "./deliveries.ts";
-import { fanOutEvents, fanOutSlice, findFanOutSlice } from "./fan-out.ts";
+import { fanOutEvents, fanOutSlice, findFanOutSlice, wakeEndpoint } from "./fan-out.ts";
 import { findOldLogged, pruneLogged } from "./log-store.ts";
-import { wakeEndpoint } from "./nudge.ts";
 import { findOldQueued, findWaiting, pruneQueued } from "./queue-store.ts";
 import { replayJob } from "./replay.ts";
 import { newestSealKey, openSecret, sealSecret } from "./secrets.ts";

@@ -2,8 +2,8 @@
 import { toIso, toIsoOrNull } from "../core/clock.ts";
 import { decodeIdInstant } from "../core/ids.ts";
 import type { Attempt, EndpointRow } from "../db/tables/webhooks.ts";
-import { unpackAnswers } from "./answers.ts";
 import type { ListedDelivery } from "./log-store.ts";
+import { unpackAnswers } from "./post.ts";
 import type { DeliveryView, WebhookView } from "./responses.ts";
 import type { NewWebhookView } from "./schema.ts";
 

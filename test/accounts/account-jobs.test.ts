@@ -1,7 +1,7 @@
 // Jobs that remove what has expired: accounts that were never verified (ACC-12), and ended sessions, links and keys (CRED-24).
 import { beforeEach, describe, expect, it } from "vitest";
-import { pruneCredentials } from "../../src/accounts/prune-credentials.ts";
-import { removeUnverified } from "../../src/accounts/remove-unverified.ts";
+import { pruneCredentials } from "../../src/accounts/erase.ts";
+import { removeUnverified } from "../../src/accounts/sign-up.ts";
 import {
   DAY_MS,
   ENDED_KEY_HOURS,
@@ -11,7 +11,7 @@ import {
   SESSION_IDLE_HOURS,
   UNVERIFIED_DAYS,
 } from "../../src/core/limits.ts";
-import { signActivityHeads } from "../../src/jobs/sign-activity-heads.ts";
+import { signActivityHeads } from "../../src/jobs/tend.ts";
 import { stopped } from "../support/clock.ts";
 import { dumpDatabase, failingBatches, type Moment, withDatabase } from "../support/variants.ts";
 import { createWorld, env, expectStatus, type World } from "../support/world.ts";

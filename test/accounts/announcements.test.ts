@@ -1,7 +1,7 @@
 // Announcements of the operator (ACC-15) go once to every account with a verified address that is not closed.
 import { beforeEach, describe, expect, inject, it } from "vitest";
 import { announceJob } from "../../src/accounts/announcements.ts";
-import { mailNotices } from "../../src/accounts/mail-notices.ts";
+import { mailNotices } from "../../src/accounts/notices.ts";
 import { dumpDatabase, failingBatches, withDatabase } from "../support/variants.ts";
 import { createWorld, env, expectStatus, type Json, type World } from "../support/world.ts";
 

@@ -1,6 +1,6 @@
 // The account's address changes only by the link that the new address receives (ACC-13).
 import { beforeAll, describe, expect, it } from "vitest";
-import { mailNotices } from "../../src/accounts/mail-notices.ts";
+import { mailNotices } from "../../src/accounts/notices.ts";
 import { HOUR_MS, LINK_HOURS, MINUTE_MS } from "../../src/core/limits.ts";
 import { stopped } from "../support/clock.ts";
 import { dumpDatabase, failingBatches, type Moment, withDatabase } from "../support/variants.ts";

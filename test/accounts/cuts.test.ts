@@ -1,7 +1,7 @@
 // The isolate dies at each step of an account's promotion (ACC-16) and of an upload (ACC-20). A retry of the promotion under the same
 // Idempotency-Key answers the only issued key (IDM-3, IDM-8); no document is ever without its file, and the sweep removes the other files.
 import { beforeAll, describe, expect, it, vi } from "vitest";
-import { sweepDocuments } from "../../src/accounts/sweep-documents.ts";
+import { sweepDocuments } from "../../src/accounts/documents.ts";
 import { HOUR_MS, MINUTE_MS, STRAY_FILE_HOURS } from "../../src/core/limits.ts";
 import { stopRealTime } from "../auth/support.ts";
 import { killAtEveryStep } from "../support/cuts.ts";

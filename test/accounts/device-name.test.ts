@@ -1,6 +1,6 @@
 // The stored names of a client's device and network (CRED-27).
 import { describe, expect, it } from "vitest";
-import { describeDevice } from "../../src/accounts/device-name.ts";
+import { describeDevice } from "../../src/accounts/sessions.ts";
 import { toClientSubnet } from "../../src/core/client-network.ts";
 
 const SAFARI = "Version/18.5 Safari/605.1.15";

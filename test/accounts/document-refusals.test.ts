@@ -1,7 +1,7 @@
 // Refused uploads (ACC-20, HTTP-36): each has its code, and leaves no row and no file.
 import { beforeAll, describe, expect, it } from "vitest";
 import { DOCUMENT_MAX_BYTES } from "../../src/core/limits.ts";
-import { FORM_MAX_BYTES } from "../../src/http/multipart.ts";
+import { FORM_MAX_BYTES } from "../../src/http/incoming.ts";
 import { documentParts, type FormPart, formBytes, formHeaders, joined, pdf } from "../support/form.ts";
 import { dumpDatabase } from "../support/variants.ts";
 import { createWorld, env, type Json, type World } from "../support/world.ts";

@@ -1,6 +1,6 @@
 // The hourly sweep of files without a row (ACC-20).
 import { beforeAll, describe, expect, it } from "vitest";
-import { sweepDocuments } from "../../src/accounts/sweep-documents.ts";
+import { sweepDocuments } from "../../src/accounts/documents.ts";
 import { HOUR_MS, STRAY_FILE_HOURS } from "../../src/core/limits.ts";
 import { documentParts, pdf } from "../support/form.ts";
 import { failingBatches, withDatabase, withSlices } from "../support/variants.ts";

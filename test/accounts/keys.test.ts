@@ -1,6 +1,6 @@
 // Promotion to production (ACC-16): it happens once, and production answers by the state of the account.
 import { beforeAll, describe, expect, it } from "vitest";
-import { PRODUCTION, type PRODUCTION_STAGES } from "../../src/core/production.ts";
+import { PRODUCTION, type PRODUCTION_STAGES } from "../../src/core/roles.ts";
 import { PLATFORM_STATUSES } from "../../src/core/vocabulary.ts";
 import { market, marketsPath } from "../markets/support.ts";
 import { isWhole } from "../support/scale.ts";

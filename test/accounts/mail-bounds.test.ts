@@ -1,7 +1,7 @@
 // The limits of mails (ACC-31): three a day to an address without an account, and twenty notices an hour about one account.
 import { beforeEach, describe, expect, it } from "vitest";
-import { mailNotices } from "../../src/accounts/mail-notices.ts";
-import { pruneCredentials } from "../../src/accounts/prune-credentials.ts";
+import { pruneCredentials } from "../../src/accounts/erase.ts";
+import { mailNotices } from "../../src/accounts/notices.ts";
 import {
   DAY_MS,
   DIGEST_LINES_MAX,
@@ -12,7 +12,7 @@ import {
   STRANGER_MAILS_PER_DAY,
 } from "../../src/core/limits.ts";
 import { commit } from "../../src/db/batch.ts";
-import { recordNotice } from "../../src/journal/notices.ts";
+import { recordNotice } from "../../src/journal/alerts.ts";
 import { stopped } from "../support/clock.ts";
 import { failingBatches, withDatabase } from "../support/variants.ts";
 import { createWorld, env, expectStatus, type World } from "../support/world.ts";

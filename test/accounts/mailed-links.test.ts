@@ -1,9 +1,9 @@
 // A mailed link makes its opener the owner only with the account's password (ACC-10, ACC-13). A person who got a mail that is not about him can
 // refuse it.
 import { beforeAll, describe, expect, it } from "vitest";
-import { mailNotices } from "../../src/accounts/mail-notices.ts";
+import { mailNotices } from "../../src/accounts/notices.ts";
 import { LOG_IN_FAILURES_PER_ACCOUNT } from "../../src/core/limits.ts";
-import { hashNewEntries } from "../../src/journal/activity-chain.ts";
+import { hashNewEntries } from "../../src/journal/activity-heads.ts";
 import { dumpDatabase } from "../support/variants.ts";
 import { createWorld, env, expectStatus, type Json, type Reply, type World } from "../support/world.ts";
 import {

@@ -6,7 +6,7 @@ import {
   parseKeyBrands,
   parseManagementKey,
   takeKeyPrefix,
-} from "../../src/accounts/management-key.ts";
+} from "../../src/accounts/keys.ts";
 import { checkConfiguration } from "../../src/app.ts";
 import { keyConfiguration } from "../../src/auth/management.ts";
 import { computeSha256Hex } from "../../src/core/encoding.ts";

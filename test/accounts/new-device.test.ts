@@ -1,6 +1,6 @@
 // A log-in from a new device or network is mailed to the owner (CRED-29).
 import { beforeAll, describe, expect, it } from "vitest";
-import { pruneCredentials } from "../../src/accounts/prune-credentials.ts";
+import { pruneCredentials } from "../../src/accounts/erase.ts";
 import { DAY_MS, KNOWN_DEVICE_DAYS } from "../../src/core/limits.ts";
 import { stopped } from "../support/clock.ts";
 import { createWorld, env, expectStatus } from "../support/world.ts";

@@ -1,12 +1,12 @@
 // Notices by mail (ACC-11): written with the change that they report, mailed once by a job, and tried again for two days.
 import { beforeEach, describe, expect, it } from "vitest";
-import { mailNotices, NOTICE_PAUSES_MS } from "../../src/accounts/mail-notices.ts";
+import { mailNotices, NOTICE_PAUSES_MS } from "../../src/accounts/notices.ts";
 import type { Deps } from "../../src/context.ts";
 import { MINUTE_MS } from "../../src/core/limits.ts";
 import { commit } from "../../src/db/batch.ts";
 import { runMessage } from "../../src/jobs/run.ts";
 import { startJobs } from "../../src/jobs/start.ts";
-import { recordNotice } from "../../src/journal/notices.ts";
+import { recordNotice } from "../../src/journal/alerts.ts";
 import { stopped } from "../support/clock.ts";
 import type { SentMail } from "../support/mails.ts";
 import { dumpDatabase, failingBatches, withDatabase } from "../support/variants.ts";

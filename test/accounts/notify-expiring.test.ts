@@ -1,9 +1,8 @@
 // The end of an attestation is announced 30, 7 and 1 days before, each once, by an event and a mail (PRN-26).
 import { and, eq, inArray, isNotNull } from "drizzle-orm";
 import { beforeEach, describe, expect, it } from "vitest";
-import { attestTenant, buildTenantReads } from "../../src/accounts/attest.ts";
-import { mailNotices } from "../../src/accounts/mail-notices.ts";
-import { notifyExpiring } from "../../src/accounts/notify-expiring.ts";
+import { mailNotices, notifyExpiring } from "../../src/accounts/notices.ts";
+import { attestTenant, buildTenantReads } from "../../src/accounts/submit.ts";
 import { endAttestations } from "../../src/cascades/expire.ts";
 import { DAY_MS, HOUR_MS, MINUTE_MS } from "../../src/core/limits.ts";
 import { commit, readBatch } from "../../src/db/batch.ts";

@@ -9,7 +9,7 @@ import {
   normalizeCode,
   toAppSecret,
   toTimeStep,
-} from "../../src/accounts/totp-code.ts";
+} from "../../src/accounts/totp.ts";
 import { computeSha256Hex, encodeBase32, encodeUtf8 } from "../../src/core/encoding.ts";
 import { RECOVERY_CODES, SECOND_MS, TOTP_STEP_SECONDS } from "../../src/core/limits.ts";
 

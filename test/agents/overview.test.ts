@@ -2,7 +2,7 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import { HOUR_MS, MINUTE_MS } from "../../src/core/limits.ts";
 import { abandonIntents } from "../../src/payments/abandon.ts";
-import { autoConfirmTasks } from "../../src/tasks/auto-confirm.ts";
+import { autoConfirmTasks } from "../../src/tasks/confirm.ts";
 import { confirm, facilitated, type Pair, pairOf } from "../facilitation/support.ts";
 import { createWorld, env, expectStatus, type World } from "../support/world.ts";
 import { report } from "./reports-support.ts";

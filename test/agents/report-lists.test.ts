@@ -1,8 +1,8 @@
 // The lists of an agent's tasks, transactions and events (AGT-36, AGT-37, EVT-17): their entries, their owners and their filters.
 import { beforeAll, describe, expect, it } from "vitest";
 import { DAY_MS, HOUR_MS } from "../../src/core/limits.ts";
-import { listNewEvents, pruneEventsJob } from "../../src/jobs/tend-events.ts";
-import { autoConfirmTasks } from "../../src/tasks/auto-confirm.ts";
+import { listNewEvents, pruneEventsJob } from "../../src/jobs/tend.ts";
+import { autoConfirmTasks } from "../../src/tasks/confirm.ts";
 import { confirm, facilitated, type Pair, pairOf } from "../facilitation/support.ts";
 import { createWorld, expectStatus, type Json, type World } from "../support/world.ts";
 import { report, taskIds, told, wholeList } from "./reports-support.ts";

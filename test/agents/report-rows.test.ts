@@ -1,7 +1,7 @@
 // The rows that a page of an agent's reports reads (AGT-35, AGT-36): as many for a thousand rows of the agent as for many times more.
 import { beforeAll, describe, expect, it } from "vitest";
 import { HOUR_MS, MINUTE_MS } from "../../src/core/limits.ts";
-import { listNewEvents } from "../../src/jobs/tend-events.ts";
+import { listNewEvents } from "../../src/jobs/tend.ts";
 import { confirm, facilitated, type Pair, pairOf } from "../facilitation/support.ts";
 import { stopped } from "../support/clock.ts";
 import { copyRow } from "../support/copies.ts";

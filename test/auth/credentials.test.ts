@@ -2,8 +2,8 @@
 // One router judges the credentials of all routes (test/http/router.test.ts); `npm run test:long` tries every wrong one on every route. Registering
 // a new route covers it; a new surface does not compile until its rows are added.
 import { beforeAll, describe, expect, inject, it, vi } from "vitest";
-import { generateManagementKey } from "../../src/accounts/management-key.ts";
-import { drawSessionToken } from "../../src/accounts/tokens.ts";
+import { generateManagementKey } from "../../src/accounts/keys.ts";
+import { drawSessionToken } from "../../src/accounts/links.ts";
 import { ROUTES } from "../../src/app.ts";
 import type { Surface } from "../../src/call.ts";
 import { createId } from "../../src/core/ids.ts";

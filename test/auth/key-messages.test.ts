@@ -1,6 +1,6 @@
 // The refusal of a wrong key says what is wrong with its form, and is the same whether or not such a key exists (CRED-9).
 import { beforeAll, describe, expect, inject, it, vi } from "vitest";
-import { generateManagementKey } from "../../src/accounts/management-key.ts";
+import { generateManagementKey } from "../../src/accounts/keys.ts";
 import { ERRORS } from "../../src/core/errors.ts";
 import { BRANDS, createWorld, type World } from "../support/world.ts";
 

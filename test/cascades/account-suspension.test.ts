@@ -9,7 +9,7 @@ import { platforms } from "../../src/db/tables/accounts.ts";
 import { agents } from "../../src/db/tables/agents.ts";
 import { operatorEntries } from "../../src/db/tables/journal.ts";
 import { walks } from "../../src/db/tables/walks.ts";
-import { autoConfirmTasks } from "../../src/tasks/auto-confirm.ts";
+import { autoConfirmTasks } from "../../src/tasks/confirm.ts";
 import { asClient, asConsumer, confirm, facilitated, paid } from "../facilitation/support.ts";
 import { openIntent, seller } from "../payments/support.ts";
 import { dumpDatabase } from "../support/variants.ts";

@@ -1,7 +1,7 @@
 // The sizes of slices (PRN-17, PRN-24) in the tests: small ones show the same behaviour at a lower cost. A whole run takes those of the service.
 
 import { finishCascades } from "../../src/cascades/cascades.ts";
-import { FIRST_PRINCIPALS as WHOLE_PRINCIPALS } from "../../src/cascades/group.ts";
+import { FIRST_PRINCIPALS as WHOLE_PRINCIPALS } from "../../src/cascades/customer.ts";
 import type { JobMessage } from "../../src/context.ts";
 import { runMessage } from "../../src/jobs/run.ts";
 import { SLICE as WHOLE_SLICE } from "../../src/jobs/walk.ts";

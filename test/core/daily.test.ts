@@ -1,7 +1,6 @@
 // Limits of actions that cost gas, in any 24 hours of real time (MKT-24, MKT-29).
 import { describe, expect, it } from "vitest";
-import { addDailyRequests, filterLastDay } from "../../src/core/daily.ts";
-import { BEFORE_FIRST_DUE, isAfterPosition } from "../../src/core/due.ts";
+import { addDailyRequests, BEFORE_FIRST_DUE, filterLastDay, isAfterPosition } from "../../src/core/clock.ts";
 import type { ServiceError } from "../../src/core/errors.ts";
 import { DAY_MS } from "../../src/core/limits.ts";
 

@@ -9,7 +9,7 @@ import {
   parseAmount,
   roundHalfEven2,
   toPlainAmount,
-} from "../../src/core/money.ts";
+} from "../../src/core/text.ts";
 import { runs } from "../support/scale.ts";
 
 const DECIMALS = 6;

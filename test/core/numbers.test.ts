@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { isDouble } from "../../src/core/numbers.ts";
+import { isDouble } from "../../src/core/text.ts";
 import { runs } from "../support/scale.ts";
 
 describe("a double", () => {

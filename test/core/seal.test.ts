@@ -1,7 +1,6 @@
 // Sealed secrets open only with their own key and at their own place; a list is worked through a few entries at a time; a memo is made once.
 import { beforeAll, describe, expect, it, vi } from "vitest";
-import { memoizeBy } from "../../src/core/memo.ts";
-import { runConcurrently } from "../../src/core/parallel.ts";
+import { memoizeBy, runConcurrently } from "../../src/core/retry.ts";
 import { deriveSealingKey, seal, unseal } from "../../src/core/seal.ts";
 
 describe("a sealed text", () => {

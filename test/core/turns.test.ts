@@ -1,7 +1,7 @@
 // How much of one kind of work an isolate does at once (HTTP-36, CRED-20).
 import { describe, expect, it } from "vitest";
 import { ServiceError } from "../../src/core/errors.ts";
-import { limitTurns } from "../../src/core/turns.ts";
+import { limitTurns } from "../../src/core/retry.ts";
 
 const TURNS = { atOnce: 1, inAll: 9, patienceSeconds: 5, leaseSeconds: 30 };
 

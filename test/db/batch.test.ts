@@ -13,7 +13,7 @@ import {
   readOne,
   toWriteRead,
 } from "../../src/db/batch.ts";
-import { countEnded, isEnded, selectEndedKeys } from "../../src/db/ended.ts";
+import { countEnded, isEnded, selectEndedKeys } from "../../src/db/clock.ts";
 import { eachOf, isOneOf, selectFields } from "../../src/db/lists.ts";
 import { activityHeads, idempotencyOutcomes } from "../../src/db/tables/journal.ts";
 import { createWorld, type World } from "../support/world.ts";

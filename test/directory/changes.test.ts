@@ -2,9 +2,9 @@
 import { beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { HOUR_MS } from "../../src/core/limits.ts";
 import { commit } from "../../src/db/batch.ts";
+import { pruneDirectory } from "../../src/directory/changes.ts";
 import { buildFeedLog } from "../../src/directory/follow.ts";
 import { signDirectoryHeads } from "../../src/directory/heads.ts";
-import { pruneDirectory } from "../../src/directory/tend.ts";
 import { insertChange } from "../../src/journal/directory-store.ts";
 import { hashLog } from "../../src/journal/running-log.ts";
 import { createWorld, env, expectStatus, type Json, type World } from "../support/world.ts";

@@ -1,8 +1,8 @@
 // The cost of the directory at each size (DIR-8, DIR-9, DIR-10, DIR-11): the rows of the page, however many agents there are.
 import { beforeAll, describe, expect, it } from "vitest";
 import { SCAN_LIMIT } from "../../src/db/pages.ts";
+import { indexDirectory } from "../../src/directory/changes.ts";
 import { signDirectoryHeads } from "../../src/directory/heads.ts";
-import { indexDirectory } from "../../src/directory/tend.ts";
 import { copyRow } from "../support/copies.ts";
 import { isWhole } from "../support/scale.ts";
 import { createWorld, env, expectStatus, type Json, type World } from "../support/world.ts";

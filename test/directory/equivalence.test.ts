@@ -1,8 +1,8 @@
 // Three readers follow the directory while everything in it changes, and finally hold exactly what a fresh listing shows (DIR-5 to DIR-12), in both
 // environments: one that always follows, one that resumes after many changes, and one whose place was pruned.
 import { expect, it } from "vitest";
+import { indexDirectory, pruneDirectory } from "../../src/directory/changes.ts";
 import { signDirectoryHeads } from "../../src/directory/heads.ts";
-import { indexDirectory, pruneDirectory } from "../../src/directory/tend.ts";
 import { followFeed } from "../../src/protocol/directory-head.ts";
 import { FIRST_HASH } from "../../src/protocol/running-hash.ts";
 import { entryFaults } from "../support/directory.ts";

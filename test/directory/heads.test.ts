@@ -1,8 +1,8 @@
 // The running hash of the feed and its signed heads (DIR-13, DIR-14).
 import { beforeAll, describe, expect, it } from "vitest";
+import { pruneDirectory } from "../../src/directory/changes.ts";
 import { buildFeedLog } from "../../src/directory/follow.ts";
 import { signDirectoryHeads } from "../../src/directory/heads.ts";
-import { pruneDirectory } from "../../src/directory/tend.ts";
 import { hashLog } from "../../src/journal/running-log.ts";
 import { followFeed, verifyDirectoryHead } from "../../src/protocol/directory-head.ts";
 import { FIRST_HASH } from "../../src/protocol/running-hash.ts";

@@ -1,6 +1,6 @@
 // The listing of the directory and one entry (DIR-7, DIR-8, DIR-9).
 import { beforeAll, describe, expect, it } from "vitest";
-import { indexDirectory } from "../../src/directory/tend.ts";
+import { indexDirectory } from "../../src/directory/changes.ts";
 import { agentIn } from "../agents/support.ts";
 import { createWorld, env, expectStatus, ISSUER, type Json, type World } from "../support/world.ts";
 import { AGENTS, didsOf, listAll, own, read } from "./support.ts";

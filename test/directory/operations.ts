@@ -1,14 +1,13 @@
 // Random operations of every kind that change what the directory shows, played through the service.
 
 import { sql } from "drizzle-orm";
-import { publishRatings } from "../../src/agents/publish-ratings.ts";
-import { rateAgent } from "../../src/agents/rate.ts";
+import { publishRatings, rateAgent } from "../../src/agents/ratings.ts";
 import { finishCascades } from "../../src/cascades/cascades.ts";
 import { endAttestations } from "../../src/cascades/expire.ts";
 import { commitAll } from "../../src/commit.ts";
 import { readBatch } from "../../src/db/batch.ts";
+import { indexDirectory } from "../../src/directory/changes.ts";
 import { signDirectoryHeads } from "../../src/directory/heads.ts";
-import { indexDirectory } from "../../src/directory/tend.ts";
 import { findEscrows, findMarkets, findPublicAgent } from "../../src/identity/store.ts";
 import { findCounterparty, findHeaviestOf } from "../../src/ratings/store.ts";
 import { close, givePassword, reinstate, suspend } from "../cascades/account-support.ts";

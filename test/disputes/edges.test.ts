@@ -3,7 +3,7 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import { DAY_MS } from "../../src/core/limits.ts";
 import { endDisputeDays } from "../../src/disputes/deadlines.ts";
-import { autoConfirmTasks } from "../../src/tasks/auto-confirm.ts";
+import { autoConfirmTasks } from "../../src/tasks/confirm.ts";
 import { confirm, facilitated, pairOf } from "../facilitation/support.ts";
 import { livePair } from "../follower/support.ts";
 import { rows } from "../promotion/support.ts";

@@ -2,7 +2,7 @@
 // the arbiter decides, the vault pays, and undisputed tasks end as usual.
 import { beforeAll, describe, expect, it } from "vitest";
 import { HOUR_MS } from "../../src/core/limits.ts";
-import { autoConfirmTasks } from "../../src/tasks/auto-confirm.ts";
+import { autoConfirmTasks } from "../../src/tasks/confirm.ts";
 import { close, givePassword, suspend } from "../cascades/account-support.ts";
 import { confirm, facilitated, type Pair } from "../facilitation/support.ts";
 import { follow, heldBy } from "../follower/support.ts";

@@ -1,6 +1,6 @@
 // The mails about disputes (DSP-18): to the provider's account at a filing, to both accounts at the arbiter's decision.
 import { beforeEach, describe, expect, it } from "vitest";
-import { mailNotices } from "../../src/accounts/mail-notices.ts";
+import { mailNotices } from "../../src/accounts/notices.ts";
 import { DAY_MS } from "../../src/core/limits.ts";
 import { type Pair, pairOf } from "../facilitation/support.ts";
 import { livePair } from "../follower/support.ts";

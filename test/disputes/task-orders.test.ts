@@ -1,7 +1,7 @@
 // A filing, a confirmation and an auto-confirmation of one task at once (DSP-13, TSK-3 to TSK-5): in the last millisecond of its window, at its end,
 // and in its middle. Every order is played: one act overtakes another between its trips.
 import { beforeAll, describe, expect, it } from "vitest";
-import { autoConfirmTasks } from "../../src/tasks/auto-confirm.ts";
+import { autoConfirmTasks } from "../../src/tasks/confirm.ts";
 import { confirm, facilitated, pairOf } from "../facilitation/support.ts";
 import { rows } from "../promotion/support.ts";
 import { type Agent, createWorld, type Json, type World } from "../support/world.ts";

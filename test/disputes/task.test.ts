@@ -4,7 +4,7 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { DAY_MS, HOUR_MS } from "../../src/core/limits.ts";
 import { DEFAULT_PARAMETERS } from "../../src/ratings/method.ts";
 import { forwardScale } from "../../src/ratings/rating.ts";
-import { autoConfirmTasks } from "../../src/tasks/auto-confirm.ts";
+import { autoConfirmTasks } from "../../src/tasks/confirm.ts";
 import { confirm, facilitated } from "../facilitation/support.ts";
 import { rows } from "../promotion/support.ts";
 import { type Agent, createWorld, expectStatus, type World } from "../support/world.ts";

@@ -2,7 +2,7 @@
 // read (PAY-11, PAY-14, PAY-23).
 import { afterEach, beforeAll, describe, expect, it, vi } from "vitest";
 import { abandonIntents } from "../../src/payments/abandon.ts";
-import { rateAbandonedIntents } from "../../src/payments/rate-abandoned.ts";
+import { rateAbandonedIntents } from "../../src/payments/rate.ts";
 import { overtaken } from "../disputes/instants.ts";
 import { asClient, asProvider, PATH, type Paid, paid, pairOf } from "../facilitation/support.ts";
 import { buyer, dailyLimit, delegateOf, openIntent, orderOf, spendState } from "../payments/support.ts";

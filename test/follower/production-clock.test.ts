@@ -1,7 +1,7 @@
 // Production goes by real time although sandbox clocks were moved (ACC-9), also in code that reads a clock offset with its rows.
 import { beforeAll, describe, expect, it } from "vitest";
 import { abandonIntents } from "../../src/payments/abandon.ts";
-import { rateAbandonedIntents } from "../../src/payments/rate-abandoned.ts";
+import { rateAbandonedIntents } from "../../src/payments/rate.ts";
 import { asProvider, facilitated, type Pair, paid } from "../facilitation/support.ts";
 import { rows } from "../promotion/support.ts";
 import { moveClock } from "../support/clock.ts";

@@ -3,8 +3,7 @@
 // confirmations.
 import { afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import type { Deps } from "../../src/context.ts";
-import { followChains } from "../../src/follower/job.ts";
-import { followQuiet } from "../../src/follower/quiet.ts";
+import { followChains, followQuiet } from "../../src/follower/job.ts";
 import { startJobs } from "../../src/jobs/start.ts";
 import { deposit, rows } from "../promotion/support.ts";
 import { networksWith, spoil } from "../support/chain.ts";

@@ -1,10 +1,10 @@
 // A reorg removes facilitated settlements for good, and all of their effects are undone (FAC-18). Only this file uses the network `lab-reversed`.
 import { describe, expect, it } from "vitest";
 import { abandonIntents } from "../../src/payments/abandon.ts";
-import { rateAbandonedIntents } from "../../src/payments/rate-abandoned.ts";
+import { rateAbandonedIntents } from "../../src/payments/rate.ts";
 import { packJws } from "../../src/protocol/jws.ts";
 import { RECEIPT_TYPE } from "../../src/protocol/receipt.ts";
-import { autoConfirmTasks } from "../../src/tasks/auto-confirm.ts";
+import { autoConfirmTasks } from "../../src/tasks/confirm.ts";
 import { arbitrated, file, payOut, read, resolve } from "../disputes/support.ts";
 import { asProvider, confirm, type Paid } from "../facilitation/support.ts";
 import { buyer, dailyLimit, delegateOf, orderOf, spendState } from "../payments/support.ts";

@@ -1,7 +1,7 @@
 // Vaults that hold more base units than are counted (HTTP-5, MKT-23): nothing is rounded, the rest counts for nothing, and the follower goes on.
 // Anyone may put that much into a vault.
 import { beforeAll, expect, it } from "vitest";
-import { BASE_UNITS_MAX } from "../../src/core/money.ts";
+import { BASE_UNITS_MAX } from "../../src/core/text.ts";
 import { deposit, rows } from "../promotion/support.ts";
 import { account } from "../support/chain.ts";
 import { createWorld, type World } from "../support/world.ts";

@@ -1,6 +1,6 @@
 // The script of the interactive reference, run as a browser runs it (HTTP-32).
 import { expect, it } from "vitest";
-import { REFERENCE_SCRIPT } from "../../src/http/docs.ts";
+import { REFERENCE_SCRIPT } from "../../src/http/openapi.ts";
 
 type Sent = { method: string; headers: Record<string, string> };
 

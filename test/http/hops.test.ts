@@ -1,7 +1,7 @@
 // Counts the hops of a caller far from the database: a read takes one, a mutation two, whatever else is requested in parallel with the trips.
 import { createExecutionContext, runInDurableObject, waitOnExecutionContext } from "cloudflare:test";
 import { beforeAll, describe, expect, it } from "vitest";
-import { generateManagementKey } from "../../src/accounts/management-key.ts";
+import { generateManagementKey } from "../../src/accounts/keys.ts";
 import { takeLock } from "../../src/objects/locks.ts";
 import { asClient, asConsumer, asProvider, confirm, facilitated, PATH, paid } from "../facilitation/support.ts";
 import { interceptDatabases, type Step } from "../support/bindings.ts";

@@ -1,7 +1,7 @@
 // The private key of an activation is replayed only to its caller, and no secret is at rest or in a log (IDM-8).
 import { exportJWK, importPKCS8 } from "jose";
 import { afterEach, beforeAll, describe, expect, it, vi } from "vitest";
-import { generateManagementKey } from "../../src/accounts/management-key.ts";
+import { generateManagementKey } from "../../src/accounts/keys.ts";
 import { managementKeys } from "../../src/db/tables/accounts.ts";
 import { dumpDatabase, dumpObjects } from "../support/variants.ts";
 import { BRANDS, createWorld, env, expectStatus, principalBody, type World } from "../support/world.ts";

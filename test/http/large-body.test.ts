@@ -1,7 +1,7 @@
 // A route with large bodies knows its caller before it reads a body (HTTP-36).
 import { createExecutionContext, waitOnExecutionContext } from "cloudflare:test";
 import { beforeAll, describe, expect, it, vi } from "vitest";
-import { drawSessionToken } from "../../src/accounts/tokens.ts";
+import { drawSessionToken } from "../../src/accounts/links.ts";
 import { readBody } from "../../src/http/json.ts";
 import { formHeaders } from "../support/form.ts";
 import { createWorld, env, ISSUER, type World } from "../support/world.ts";

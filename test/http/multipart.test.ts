@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { Bytes } from "../../src/core/encoding.ts";
 import { ServiceError } from "../../src/core/errors.ts";
-import { parseMultipart } from "../../src/http/multipart.ts";
+import { parseMultipart } from "../../src/http/incoming.ts";
 import { BOUNDARY, formBytes, formHeaders, joined } from "../support/form.ts";
 import { runs } from "../support/scale.ts";
 

@@ -1,6 +1,6 @@
 // RateLimit headers on every answer, and 429 with Retry-After when the quota is used up (HTTP-29, HTTP-30).
 import { beforeAll, describe, expect, it } from "vitest";
-import { generateManagementKey } from "../../src/accounts/management-key.ts";
+import { generateManagementKey } from "../../src/accounts/keys.ts";
 import { HOUR_MS, SECOND_MS } from "../../src/core/limits.ts";
 import { moveClock, stopped } from "../support/clock.ts";
 import { failingBatches, withConfig, withDatabase, withVars } from "../support/variants.ts";

@@ -6,7 +6,7 @@ import { createApp, ROUTES } from "../../src/app.ts";
 import type { Surface } from "../../src/call.ts";
 import { ServiceError } from "../../src/core/errors.ts";
 import type { Entrance, Entrances } from "../../src/http/call.ts";
-import { findMethods } from "../../src/http/methods.ts";
+import { findMethods } from "../../src/http/headers.ts";
 import type { Route } from "../../src/http/route.ts";
 import { toHonoPath } from "../../src/http/router.ts";
 import { createWorld, env, ISSUER, type World } from "../support/world.ts";

@@ -2,7 +2,7 @@
 // Amounts are tested in payments/ceilings, instants in http/instants.
 import fc from "fast-check";
 import { beforeAll, describe, expect, it } from "vitest";
-import { emailInput, passwordInput } from "../../src/accounts/sign-up-schema.ts";
+import { emailInput, passwordInput } from "../../src/accounts/schema.ts";
 import { agentInput } from "../../src/agents/schema.ts";
 import { toIso } from "../../src/core/clock.ts";
 import { DAY_MS } from "../../src/core/limits.ts";

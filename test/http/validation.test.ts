@@ -1,6 +1,6 @@
 // Faulty values are 422 and named together (HTTP-8, HTTP-11, HTTP-12), and refusals keep their order: 401 before 404, 404 before 422 (HTTP-18).
 import { beforeAll, describe, expect, it } from "vitest";
-import { generateManagementKey } from "../../src/accounts/management-key.ts";
+import { generateManagementKey } from "../../src/accounts/keys.ts";
 import {
   agentBody,
   BRANDS,

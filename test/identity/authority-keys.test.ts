@@ -3,8 +3,13 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { DAY_MS, HOUR_MS } from "../../src/core/limits.ts";
 import { authorityKeys } from "../../src/db/tables/agents.ts";
 import { alerts } from "../../src/db/tables/journal.ts";
-import { computeDroppableFrom, findKeyFaults, type NamedKey, type SeenKey } from "../../src/identity/authority-keys.ts";
-import { noteAuthorityKeys } from "../../src/identity/note-authority-keys.ts";
+import {
+  computeDroppableFrom,
+  findKeyFaults,
+  type NamedKey,
+  noteAuthorityKeys,
+  type SeenKey,
+} from "../../src/identity/authority.ts";
 import { openCertificateAuthority } from "../../src/protocol/certificate-authority.ts";
 import { createWorld, env, expectStatus, type Json, type World } from "../support/world.ts";
 import { operate } from "../verifiers/support.ts";

@@ -6,7 +6,7 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { addMonths } from "../../src/core/clock.ts";
 import { CERTIFICATE_MONTHS, DAY_MS, HOUR_MS } from "../../src/core/limits.ts";
 import { authorityKeys } from "../../src/db/tables/agents.ts";
-import { noteAuthorityKeys } from "../../src/identity/note-authority-keys.ts";
+import { noteAuthorityKeys } from "../../src/identity/authority.ts";
 import { computeJwkThumbprint } from "../../src/protocol/jwks.ts";
 import { type Agent, createWorld, expectStatus, type Json, type World } from "../support/world.ts";
 import {

@@ -1,7 +1,7 @@
 // The DID document as linked data, under its did:web, and with its valid keys (IDN-2, IDN-30, IDN-31).
 import jsonld from "jsonld/dist/jsonld.esm.min.js";
 import { beforeAll, describe, expect, it } from "vitest";
-import { buildDidDocument } from "../../src/identity/did-document.ts";
+import { buildDidDocument } from "../../src/identity/resolve.ts";
 import { type Agent, createWorld, ISSUER, type Json, type World } from "../support/world.ts";
 import didContext from "./contexts/did-v1.json" with { type: "json" };
 import jwkContext from "./contexts/jwk-v1.json" with { type: "json" };

@@ -1,7 +1,7 @@
 // The limits of a stolen key of the CA: the certificate's row names the keys (IDN-27), and a revoked key of the CA verifies nothing (IDN-38).
 import { beforeAll, describe, expect, it } from "vitest";
 import { alerts } from "../../src/db/tables/journal.ts";
-import { noteAuthorityKeys } from "../../src/identity/note-authority-keys.ts";
+import { noteAuthorityKeys } from "../../src/identity/authority.ts";
 import { type CertificateClaims, issueCertificate, verifyCertificate } from "../../src/protocol/certificate.ts";
 import { importSigningKey, pickPublicPart } from "../../src/protocol/jwks.ts";
 import { type Agent, createWorld, expectStatus, ISSUER, type Json, type World } from "../support/world.ts";

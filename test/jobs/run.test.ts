@@ -1,7 +1,7 @@
 // Running jobs (JOB-1 to JOB-6, JOB-14): the minute finds due rows and passes them to the queue in parts, parts record row by
 // row, and operators see the progress.
 import { describe, expect, it, vi } from "vitest";
-import { BEFORE_FIRST_DUE, type Due } from "../../src/core/due.ts";
+import { BEFORE_FIRST_DUE, type Due } from "../../src/core/clock.ts";
 import { MINUTE_MS } from "../../src/core/limits.ts";
 import { Conflict } from "../../src/core/retry.ts";
 import { jobs } from "../../src/db/tables/journal.ts";

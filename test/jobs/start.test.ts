@@ -1,7 +1,7 @@
 // Starting jobs (JOB-1, JOB-5, JOB-9, JOB-15): a job that finds nothing writes and sends nothing, and the work that a crash or a lost message leaves
 // is found again.
 import { beforeEach, describe, expect, it, vi } from "vitest";
-import { BEFORE_FIRST_DUE } from "../../src/core/due.ts";
+import { BEFORE_FIRST_DUE } from "../../src/core/clock.ts";
 import { MINUTE_MS } from "../../src/core/limits.ts";
 import { Conflict } from "../../src/core/retry.ts";
 import { readBatch } from "../../src/db/batch.ts";

@@ -2,7 +2,7 @@
 import { eq } from "drizzle-orm";
 import { afterEach, beforeEach, inject, vi } from "vitest";
 import type { Deps, JobMessage } from "../../src/context.ts";
-import type { Due } from "../../src/core/due.ts";
+import type { Due } from "../../src/core/clock.ts";
 import { alerts, type JobRow, jobs } from "../../src/db/tables/journal.ts";
 import type { EachJob, Job } from "../../src/jobs/job.ts";
 import { runMessage } from "../../src/jobs/run.ts";

@@ -1,5 +1,5 @@
 // Refused calls of each operation on the platform account, for test/journal/refusals.test.ts.
-import { drawSessionToken } from "../../src/accounts/tokens.ts";
+import { drawSessionToken } from "../../src/accounts/links.ts";
 import { bearer, PASSWORD, post } from "../accounts/support.ts";
 import { operator } from "../consequences/plays/stage.ts";
 import { documentParts, formBytes, formHeaders, pdf } from "../support/form.ts";

@@ -1,6 +1,6 @@
 // The activity log as CSV (EVT-14, HTTP-37): chosen by Accept, streamed in slices, at most 31 days, with formulas defused.
 import { describe, expect, it } from "vitest";
-import { answerCsv } from "../../src/http/csv.ts";
+import { answerCsv } from "../../src/http/answer.ts";
 import { DAY } from "../consequences/plays/stage.ts";
 import { createWorld, expectStatus, type Json, type World } from "../support/world.ts";
 import { LOG, readLog, write } from "./activity-support.ts";

@@ -2,7 +2,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { buildIdPattern, createId } from "../../src/core/ids.ts";
-import { parseActivitySeq, toActivityId } from "../../src/journal/activity-id.ts";
+import { parseActivitySeq, toActivityId } from "../../src/journal/activity.ts";
 import { runs } from "../support/scale.ts";
 
 const NOW = 1_795_234_800_000;

@@ -2,7 +2,7 @@
 import { asc, eq } from "drizzle-orm";
 import { type ActivityRow, activityEntries } from "../../src/db/tables/journal.ts";
 import { recordActivity } from "../../src/journal/activity.ts";
-import { hashNewEntries } from "../../src/journal/activity-chain.ts";
+import { hashNewEntries } from "../../src/journal/activity-heads.ts";
 import { store } from "../consequences/plays/stage.ts";
 import { createWorld, expectStatus, type Json, type World } from "../support/world.ts";
 

@@ -1,7 +1,7 @@
 // The verification of a log finds changes that were made to the table itself (EVT-15).
 import { describe, expect, it } from "vitest";
-import { signActivityHeads } from "../../src/jobs/sign-activity-heads.ts";
-import { toActivityId } from "../../src/journal/activity-id.ts";
+import { signActivityHeads } from "../../src/jobs/tend.ts";
+import { toActivityId } from "../../src/journal/activity.ts";
 import { FIRST_HASH } from "../../src/protocol/running-hash.ts";
 import { createWorld, type Json } from "../support/world.ts";
 import { LOG, logOf, readLog, rowsOf, tamper, verify, write } from "./activity-support.ts";

@@ -5,7 +5,7 @@ import type { Deps } from "../../src/context.ts";
 import { HOUR_MS } from "../../src/core/limits.ts";
 import { commit } from "../../src/db/batch.ts";
 import { alertMails, alerts } from "../../src/db/tables/journal.ts";
-import { mailAlertsJob } from "../../src/jobs/mail-alerts.ts";
+import { mailAlertsJob } from "../../src/jobs/alerts.ts";
 import { type Alert, raiseAlert } from "../../src/journal/alerts.ts";
 import { stopped } from "../support/clock.ts";
 import { type SentMail, watchMails } from "../support/mails.ts";

@@ -13,7 +13,7 @@ import { alerts } from "../../src/db/tables/journal.ts";
 import { escrows } from "../../src/db/tables/money.ts";
 import { followThreshold, followThresholds } from "../../src/escrow/follow-threshold.ts";
 import { provisionMarkets, resumeProvisioning } from "../../src/markets/provision.ts";
-import { tendSigners } from "../../src/markets/tend-signers.ts";
+import { tendSigners } from "../../src/markets/trials.ts";
 import { watchRegistrations } from "../../src/markets/watch.ts";
 import { account, chainOf, networksWith, send, spoil } from "../support/chain.ts";
 import { killAt } from "../support/cuts.ts";

@@ -11,7 +11,7 @@ import type { Deps } from "../../src/context.ts";
 import { MINUTE_MS } from "../../src/core/limits.ts";
 import { alerts } from "../../src/db/tables/journal.ts";
 import { provisionMarkets } from "../../src/markets/provision.ts";
-import { tendArbiters, tendSigners } from "../../src/markets/tend-signers.ts";
+import { tendArbiters, tendSigners } from "../../src/markets/trials.ts";
 import { createSigner, tendSigner } from "../../src/objects/signers.ts";
 import { type Message, runMessagesWith } from "../../src/queue.ts";
 import { JOB_CONSEQUENCES, MESSAGE_CONSEQUENCES, OPERATION_CONSEQUENCES } from "../consequences/table.ts";

@@ -1,6 +1,6 @@
 // Addresses that cannot be wallets are refused before the chain is asked, and an agent may change its wallets ten times a day (MKT-24).
 import { beforeAll, describe, expect, inject, it } from "vitest";
-import { mayChangeWallet } from "../../src/markets/wallet-asks.ts";
+import { mayChangeWallet } from "../../src/markets/wallets.ts";
 import { faultsOf } from "../agents/support.ts";
 import { account, chainOf, networksWith, vaultOf } from "../support/chain.ts";
 import { withSilentChain } from "../support/variants.ts";

@@ -1,7 +1,7 @@
 // Mails and activity entries about operational wallets (MKT-32) in a contract without a delay. delayed-wallets.test.ts covers delays, and
 // test/follower/wallets.test.ts wallets that were never requested.
 import { beforeEach, describe, expect, it } from "vitest";
-import { mailNotices } from "../../src/accounts/mail-notices.ts";
+import { mailNotices } from "../../src/accounts/notices.ts";
 import { DAY_MS } from "../../src/core/limits.ts";
 import { watchRegistrations } from "../../src/markets/watch.ts";
 import { moveWallet } from "../follower/support.ts";

@@ -3,7 +3,7 @@
 import { runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { describe, expect, it } from "vitest";
 import { MINUTE_MS } from "../../src/core/limits.ts";
-import type { AttemptGuard } from "../../src/objects/attempt-guard.ts";
+import type { AttemptGuard } from "../../src/objects/guards.ts";
 import { env } from "../support/world.ts";
 
 const named = <T extends Rpc.DurableObjectBranded>(namespace: DurableObjectNamespace<T>) =>

@@ -1,7 +1,7 @@
 // An unpaid intent ends at its expiry, before any job records it (PAY-11, PAY-13).
 import { eq } from "drizzle-orm";
 import { describe, expect, it, vi } from "vitest";
-import { BEFORE_FIRST_DUE } from "../../src/core/due.ts";
+import { BEFORE_FIRST_DUE } from "../../src/core/clock.ts";
 import { events } from "../../src/db/tables/journal.ts";
 import { paymentIntents } from "../../src/db/tables/money.ts";
 import { abandonIntents, findAbandoned } from "../../src/payments/abandon.ts";

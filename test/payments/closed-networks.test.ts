@@ -7,7 +7,7 @@ import type { ChainMessage } from "../../src/context.ts";
 import { HOUR_MS } from "../../src/core/limits.ts";
 import { commit } from "../../src/db/batch.ts";
 import { moveFollower } from "../../src/follower/store.ts";
-import { tendSigners } from "../../src/markets/tend-signers.ts";
+import { tendSigners } from "../../src/markets/trials.ts";
 import { follow, followOnce } from "../follower/support.ts";
 import { rows } from "../promotion/support.ts";
 import { account, asRole, CHAINS, send } from "../support/chain.ts";

@@ -2,8 +2,8 @@
 import { eq } from "drizzle-orm";
 import { beforeAll, describe, expect, it } from "vitest";
 import { createId } from "../../src/core/ids.ts";
-import { BASE_UNITS_MAX } from "../../src/core/money.ts";
 import { Conflict } from "../../src/core/retry.ts";
+import { BASE_UNITS_MAX } from "../../src/core/text.ts";
 import { commit, readBatch } from "../../src/db/batch.ts";
 import { principals } from "../../src/db/tables/principals.ts";
 import { holdAmount } from "../../src/payments/hold-store.ts";

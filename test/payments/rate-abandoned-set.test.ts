@@ -3,7 +3,7 @@ import { beforeAll, expect, it } from "vitest";
 import type { JobMessage } from "../../src/context.ts";
 import { runMessage } from "../../src/jobs/run.ts";
 import { abandonIntents } from "../../src/payments/abandon.ts";
-import { rateAbandonedIntents } from "../../src/payments/rate-abandoned.ts";
+import { rateAbandonedIntents } from "../../src/payments/rate.ts";
 import { confirm, facilitated } from "../facilitation/support.ts";
 import { follow } from "../follower/support.ts";
 import { rows } from "../promotion/support.ts";

@@ -1,7 +1,7 @@
 // An unpaid intent rates only the consumer that opened it (TSK-11).
 import { beforeAll, describe, expect, it } from "vitest";
 import { abandonIntents } from "../../src/payments/abandon.ts";
-import { rateAbandonedIntents } from "../../src/payments/rate-abandoned.ts";
+import { rateAbandonedIntents } from "../../src/payments/rate.ts";
 import { follow } from "../follower/support.ts";
 import { rows } from "../promotion/support.ts";
 import { payOnChain } from "../support/chain.ts";

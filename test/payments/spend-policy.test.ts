@@ -1,7 +1,7 @@
 // The arithmetic of spend policies: windows as differences of running totals, and the narrowest bound of all spenders (PAY-8 to PAY-10).
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { BASE_UNITS_MAX, floorAmount } from "../../src/core/money.ts";
+import { BASE_UNITS_MAX, floorAmount } from "../../src/core/text.ts";
 import { type Counterparty, judgePolicy, type Spender, sumWindow } from "../../src/payments/spend-policy.ts";
 import { runs } from "../support/scale.ts";
 

@@ -1,6 +1,6 @@
 // The window counts settled and open intents, two concurrent ones never overspend it, and its cost does not grow with the history (PAY-10, AGT-26).
 import { describe, expect, it } from "vitest";
-import { formatAmount } from "../../src/core/money.ts";
+import { formatAmount } from "../../src/core/text.ts";
 import { commit } from "../../src/db/batch.ts";
 import { spendLedger } from "../../src/db/tables/spending.ts";
 import { stopped } from "../support/clock.ts";

@@ -6,7 +6,7 @@ import {
   computeNextNotice,
   computeRenewedNotice,
   pickDueNotice,
-} from "../../src/principals/notices.ts";
+} from "../../src/principals/read.ts";
 
 describe("the instant of a notice", () => {
   const END = 1_000 * DAY_MS;

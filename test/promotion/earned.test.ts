@@ -1,7 +1,7 @@
 // An agent's earnings in test money stay in the sandbox, even if they are written during its promotion (AGT-34).
 import { beforeEach, expect, it } from "vitest";
 import { HOUR_MS } from "../../src/core/limits.ts";
-import { autoConfirmTasks } from "../../src/tasks/auto-confirm.ts";
+import { autoConfirmTasks } from "../../src/tasks/confirm.ts";
 import { storedAgent } from "../cascades/account-support.ts";
 import { facilitated, pairOf } from "../facilitation/support.ts";
 import { moveClock } from "../support/clock.ts";

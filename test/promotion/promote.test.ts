@@ -2,7 +2,7 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import { DAY_MS } from "../../src/core/limits.ts";
 import { SUBSCRIBERS } from "../../src/cron.ts";
-import { deliverNextSlice } from "../../src/journal/outbox.ts";
+import { deliverNextSlice } from "../../src/journal/events.ts";
 import { readAgent } from "../agents/support.ts";
 import { confirm, facilitated, pairOf } from "../facilitation/support.ts";
 import { buyer, dailyLimit, openIntent } from "../payments/support.ts";
@@ -219,7 +219,7 @@ describe("earnings in test money", () => {
     try {
       await promoted(world, pair.consumer.did);
       expect((await confirm(world, pair.consumer, task)).status).toBe(401);
-      const { autoConfirmTasks } = await import("../../src/tasks/auto-confirm.ts");
+      const { autoConfirmTasks } = await import("../../src/tasks/confirm.ts");
       await world.run(autoConfirmTasks);
     } finally {
       world.offset = 0;

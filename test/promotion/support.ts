@@ -3,7 +3,7 @@ import { encodeFunctionData } from "viem/utils";
 import { settlementAbi, tokenAbi } from "../../scripts/chain/abi.ts";
 import { hashDid } from "../../src/chain/hashes.ts";
 import { SUBSCRIBERS } from "../../src/cron.ts";
-import { deliverNewEvents } from "../../src/journal/outbox.ts";
+import { deliverNewEvents } from "../../src/journal/events.ts";
 import { market, marketsPath } from "../markets/support.ts";
 import { account, chainOf, mintAbi, send } from "../support/chain.ts";
 import { type Agent, env, expectStatus, type Json, type Reply, type World } from "../support/world.ts";

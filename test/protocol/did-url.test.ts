@@ -1,7 +1,7 @@
 // The grammar of DIDs and DID URLs, did:web identifiers, and URLs in the form of RFC 3986 (IDN-2, IDN-30, IDN-32).
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { parseDidUrl, toDidWeb, toUri } from "../../src/protocol/did-url.ts";
+import { parseDidUrl, toDidWeb, toUri } from "../../src/protocol/did.ts";
 import { runs } from "../support/scale.ts";
 
 const parts = { path: "", query: null, fragment: null };

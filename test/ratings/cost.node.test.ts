@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it } from "vitest";
 import { DAY_MS } from "../../src/core/limits.ts";
-import { formatAmount } from "../../src/core/money.ts";
+import { formatAmount } from "../../src/core/text.ts";
 import { computeBaseThreshold, computeEscrowThreshold } from "../../src/escrow/threshold.ts";
 import { DEFAULT_PARAMETERS, RATING_ORIGIN, type RatingMethod } from "../../src/ratings/method.ts";
 import { computeRating, type Signal, type Sums, toContribution, toProviderSignal } from "../../src/ratings/rating.ts";

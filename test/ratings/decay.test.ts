@@ -2,9 +2,8 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { DAY_MS, SECOND_MS } from "../../src/core/limits.ts";
-import { findNextChange } from "../../src/ratings/decay.ts";
 import { DEFAULT_PARAMETERS, type RatingMethod } from "../../src/ratings/method.ts";
-import { type AgentSums, computeRating, forwardScale, type Sums } from "../../src/ratings/rating.ts";
+import { type AgentSums, computeRating, findNextChange, forwardScale, type Sums } from "../../src/ratings/rating.ts";
 import { runs } from "../support/scale.ts";
 
 const NOW = Date.UTC(2026, 10, 21);

@@ -1,7 +1,7 @@
 // Plays histories of signals on real rows, with the code that closes a task, ends its dispute and reverses its settlement (tasks), and in the model.
 import { eq, inArray, sql } from "drizzle-orm";
 import { expect } from "vitest";
-import { rateAgent } from "../../src/agents/rate.ts";
+import { rateAgent } from "../../src/agents/ratings.ts";
 import { HOUR_MS } from "../../src/core/limits.ts";
 import { move } from "../../src/core/machine.ts";
 import type { Environment } from "../../src/core/vocabulary.ts";
@@ -13,9 +13,8 @@ import { computeUnroundedRating, toConsumerSignal } from "../../src/ratings/rati
 import { computeRatingFromRow, toAgentSums } from "../../src/ratings/signals.ts";
 import { findCounterparty, findHeaviestOf, findRatedAgent } from "../../src/ratings/store.ts";
 import { closeTask, prepareClosingReads } from "../../src/tasks/close.ts";
-import { reverseTask } from "../../src/tasks/reverse.ts";
 import { taskMachine } from "../../src/tasks/states.ts";
-import { closeHeldTask, replaceVerdict, verdictReads } from "../../src/tasks/verdict.ts";
+import { closeHeldTask, replaceVerdict, reverseTask, verdictReads } from "../../src/tasks/verdict.ts";
 import type { Json, World } from "../support/world.ts";
 import { type Case, Model, roundings, type Side } from "./history-model.ts";
 import { insertPurchase } from "./history-rows.ts";

@@ -1,7 +1,7 @@
 // Ratings that decay has moved are published again, once each (TSK-23).
 import { beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { publishRatings } from "../../src/agents/publish-ratings.ts";
-import { sweepSandboxes } from "../../src/sandbox/sweep.ts";
+import { publishRatings } from "../../src/agents/ratings.ts";
+import { sweepSandboxes } from "../../src/sandbox/due.ts";
 import { AGENTS, changesFrom, read } from "../directory/support.ts";
 import { confirm, facilitated } from "../facilitation/support.ts";
 import { stopped } from "../support/clock.ts";

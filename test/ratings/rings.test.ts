@@ -3,7 +3,7 @@ import { inArray } from "drizzle-orm";
 import { beforeAll, expect, it } from "vitest";
 import { DAY_MS } from "../../src/core/limits.ts";
 import { agents } from "../../src/db/tables/agents.ts";
-import { autoConfirmTasks } from "../../src/tasks/auto-confirm.ts";
+import { autoConfirmTasks } from "../../src/tasks/confirm.ts";
 import { facilitated } from "../facilitation/support.ts";
 import { copyRow } from "../support/copies.ts";
 import { type Agent, createWorld, expectStatus, type Json, type World } from "../support/world.ts";

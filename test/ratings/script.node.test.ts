@@ -5,8 +5,8 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { DAY_MS } from "../../src/core/limits.ts";
 import { DEFAULT_PARAMETERS, RATING_ORIGIN, type RatingMethod } from "../../src/ratings/method.ts";
-import { toUsedMethod } from "../../src/ratings/publish.ts";
 import { computeRating, forwardScale, pickClippable, type Sums } from "../../src/ratings/rating.ts";
+import { toUsedMethod } from "../../src/ratings/signals.ts";
 
 const page = readFileSync(join(import.meta.dirname, "../../docs/ratings.md"), "utf8");
 const script = /```python\n([\s\S]*?)```/.exec(page)?.[1] ?? "";

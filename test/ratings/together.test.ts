@@ -2,11 +2,11 @@
 // stays.
 import { eq } from "drizzle-orm";
 import { beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { publishRatings } from "../../src/agents/publish-ratings.ts";
+import { publishRatings } from "../../src/agents/ratings.ts";
 import { commit, readBatch } from "../../src/db/batch.ts";
 import { agents } from "../../src/db/tables/agents.ts";
 import { prepareClosingReads } from "../../src/tasks/close.ts";
-import { reverseTask } from "../../src/tasks/reverse.ts";
+import { reverseTask } from "../../src/tasks/verdict.ts";
 import { confirm, facilitated } from "../facilitation/support.ts";
 import { rows } from "../promotion/support.ts";
 import { strayAgents } from "../support/agent-rows.ts";

@@ -7,7 +7,7 @@ import { pickRatingMethod } from "../../src/ratings/method.ts";
 import { computeUnroundedRating } from "../../src/ratings/rating.ts";
 import { toAgentSums } from "../../src/ratings/signals.ts";
 import { findRatedAgent } from "../../src/ratings/store.ts";
-import { autoConfirmTasks } from "../../src/tasks/auto-confirm.ts";
+import { autoConfirmTasks } from "../../src/tasks/confirm.ts";
 import { arbitrated, type Bought, disputed, file, resolve } from "../disputes/support.ts";
 import { confirm, facilitated, type Pair } from "../facilitation/support.ts";
 import { follow, takenAway } from "../follower/support.ts";

@@ -6,7 +6,7 @@ import type { Env } from "../../src/context.ts";
 import { DAY_MS } from "../../src/core/limits.ts";
 import { pickRatingMethod } from "../../src/ratings/method.ts";
 import { toConsumerSignal, toContribution } from "../../src/ratings/rating.ts";
-import { sweepSandboxes } from "../../src/sandbox/sweep.ts";
+import { sweepSandboxes } from "../../src/sandbox/due.ts";
 import { asConsumer, type Pair, paid, pairOf } from "../facilitation/support.ts";
 import { follow } from "../follower/support.ts";
 import { rows } from "../promotion/support.ts";

@@ -1,7 +1,7 @@
 // Everything that fell due on a sandbox clock is recorded before the advance answers (ACC-28): each kind of row of this platform's sandbox, and none
 // of another platform or of production.
 import { beforeAll, describe, expect, it } from "vitest";
-import { sweepSandboxes } from "../../src/sandbox/sweep.ts";
+import { sweepSandboxes } from "../../src/sandbox/due.ts";
 import { disputed } from "../disputes/support.ts";
 import { asConsumer, confirm, facilitated, type Paid, paid, pairOf } from "../facilitation/support.ts";
 import { follow } from "../follower/support.ts";
@@ -196,7 +196,7 @@ describe("the clock of the provider's platform (TSK-18)", () => {
     const same = await pairOf(still);
     const unmoved = await bought(still, same);
     still.advance(72 * HOUR_S * 1_000);
-    await still.run((await import("../../src/tasks/auto-confirm.ts")).autoConfirmTasks);
+    await still.run((await import("../../src/tasks/confirm.ts")).autoConfirmTasks);
     expect((await taskOf(unmoved.task)).status).toBe("auto_confirmed");
     expect(agent_rating).toBeCloseTo((await agentOf(same.provider)).agent_rating, 1);
   });

@@ -2,7 +2,7 @@
 // it.
 import { openDatabase } from "../../src/db/batch.ts";
 import { events } from "../../src/db/tables/journal.ts";
-import { toEventView } from "../../src/journal/event-views.ts";
+import { toEventView } from "../../src/journal/event-read.ts";
 import { checkEvent } from "./openapi.ts";
 
 /** Throws for the first event that does not match. */

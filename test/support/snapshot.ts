@@ -1,5 +1,5 @@
 // Compares every row of every table before and after an act.
-import { deliverNewEvents } from "../../src/journal/outbox.ts";
+import { deliverNewEvents } from "../../src/journal/events.ts";
 import { FOLLOWING, settledPart } from "./following.ts";
 import { readDatabase, type Table } from "./readings.ts";
 import type { Json, Reply, World } from "./world.ts";

@@ -4,8 +4,8 @@ import { createExecutionContext, waitOnExecutionContext } from "cloudflare:test"
 import { env as rawEnv } from "cloudflare:workers";
 import { type Meter, openMeter } from "../../bench/meter.ts";
 import { seedPlatform } from "../../scripts/platform.ts";
-import { generateManagementKey } from "../../src/accounts/management-key.ts";
-import { drawSessionToken } from "../../src/accounts/tokens.ts";
+import { generateManagementKey } from "../../src/accounts/keys.ts";
+import { drawSessionToken } from "../../src/accounts/links.ts";
 import { createApp } from "../../src/app.ts";
 import { buildDeps, type Deps, type Env, type PasswordCost } from "../../src/context.ts";
 import { createId } from "../../src/core/ids.ts";

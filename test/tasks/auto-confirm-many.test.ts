@@ -6,7 +6,7 @@ import { agents, ratingCounterparties } from "../../src/db/tables/agents.ts";
 import { activityEntries, events, jobs } from "../../src/db/tables/journal.ts";
 import { tasks } from "../../src/db/tables/money.ts";
 import { startJobs } from "../../src/jobs/start.ts";
-import { autoConfirmTasks } from "../../src/tasks/auto-confirm.ts";
+import { autoConfirmTasks } from "../../src/tasks/confirm.ts";
 import { facilitated } from "../facilitation/support.ts";
 import { copyRow } from "../support/copies.ts";
 import { deliver } from "../support/queue.ts";

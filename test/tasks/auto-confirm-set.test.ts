@@ -3,7 +3,7 @@ import { beforeAll, describe, expect, it, vi } from "vitest";
 import type { JobMessage } from "../../src/context.ts";
 import { DAY_MS } from "../../src/core/limits.ts";
 import { runMessage } from "../../src/jobs/run.ts";
-import { autoConfirmTasks } from "../../src/tasks/auto-confirm.ts";
+import { autoConfirmTasks } from "../../src/tasks/confirm.ts";
 import { confirm, facilitated } from "../facilitation/support.ts";
 import { rows } from "../promotion/support.ts";
 import { moveClock, stopped } from "../support/clock.ts";

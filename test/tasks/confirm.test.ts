@@ -4,7 +4,7 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { HOUR_MS } from "../../src/core/limits.ts";
 import { tasks } from "../../src/db/tables/money.ts";
 import { verifyAid } from "../../src/protocol/aid.ts";
-import { autoConfirmTasks } from "../../src/tasks/auto-confirm.ts";
+import { autoConfirmTasks } from "../../src/tasks/confirm.ts";
 import { confirm, facilitated, type Pair, pairOf, refused, stateOf } from "../facilitation/support.ts";
 import { stopped } from "../support/clock.ts";
 import { copyRow } from "../support/copies.ts";

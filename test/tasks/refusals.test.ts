@@ -2,7 +2,7 @@
 // it.
 import { beforeAll, describe, expect, it } from "vitest";
 import { HOUR_MS } from "../../src/core/limits.ts";
-import { autoConfirmTasks } from "../../src/tasks/auto-confirm.ts";
+import { autoConfirmTasks } from "../../src/tasks/confirm.ts";
 import { file } from "../disputes/support.ts";
 import { confirm, facilitated, type Pair } from "../facilitation/support.ts";
 import { follow, takenAway } from "../follower/support.ts";

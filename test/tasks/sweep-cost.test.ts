@@ -3,7 +3,7 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { HOUR_MS } from "../../src/core/limits.ts";
 import { endDisputeDays } from "../../src/disputes/deadlines.ts";
 import type { EachJob } from "../../src/jobs/job.ts";
-import { autoConfirmTasks } from "../../src/tasks/auto-confirm.ts";
+import { autoConfirmTasks } from "../../src/tasks/confirm.ts";
 import { disputed } from "../disputes/support.ts";
 import { facilitated } from "../facilitation/support.ts";
 import { copyRow } from "../support/copies.ts";

@@ -6,7 +6,7 @@ import { authorityAbi, settlementAbi, tokenAbi } from "../../scripts/chain/abi.t
 import { ROLES } from "../../scripts/chain/roles.ts";
 import { hashDid } from "../../src/chain/hashes.ts";
 import { DAY_MS, HOUR_MS } from "../../src/core/limits.ts";
-import { autoConfirmTasks } from "../../src/tasks/auto-confirm.ts";
+import { autoConfirmTasks } from "../../src/tasks/confirm.ts";
 import { findLeaving, releaseEscrows } from "../../src/vaults/exit.ts";
 import { close, givePassword } from "../cascades/account-support.ts";
 import { facilitated, pairOf } from "../facilitation/support.ts";

@@ -2,7 +2,7 @@
 import { eq } from "drizzle-orm";
 import { expect, it } from "vitest";
 import { webhookDeliveries } from "../../src/db/tables/webhooks.ts";
-import { packAnswer } from "../../src/webhooks/answers.ts";
+import { packAnswer } from "../../src/webhooks/post.ts";
 import { deliverAll } from "../support/queue.ts";
 import { expectStatus } from "../support/world.ts";
 import { anEvent, asleep, deliveriesOf, endpoint, receiver, settle } from "./support.ts";

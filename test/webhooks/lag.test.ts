@@ -3,7 +3,7 @@ import { expect, it } from "vitest";
 import { createId } from "../../src/core/ids.ts";
 import { jobs } from "../../src/db/tables/journal.ts";
 import { startJobs } from "../../src/jobs/start.ts";
-import { deliverNewEvents } from "../../src/journal/outbox.ts";
+import { deliverNewEvents } from "../../src/journal/events.ts";
 import { fanOutEvents } from "../../src/webhooks/fan-out.ts";
 import { fanOutJob, sweepWebhooks, wakeEndpoints } from "../../src/webhooks/sweep.ts";
 import { operator } from "../cascades/account-support.ts";

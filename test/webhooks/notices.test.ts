@@ -1,7 +1,7 @@
 // Mails about endpoints (EVT-34): one is created, gets another address, or is disabled or deleted by a caller. They name the endpoint by its id and
 // host. schedule.test.ts has those about an endpoint that fails.
 import { beforeEach, describe, expect, it } from "vitest";
-import { mailNotices } from "../../src/accounts/mail-notices.ts";
+import { mailNotices } from "../../src/accounts/notices.ts";
 import { stopped } from "../support/clock.ts";
 import { noticesOf } from "../support/notices.ts";
 import { createWorld, expectStatus, type Json, type World } from "../support/world.ts";

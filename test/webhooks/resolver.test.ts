@@ -4,7 +4,7 @@
 import { eq } from "drizzle-orm";
 import { describe, expect, it } from "vitest";
 import { webhookEndpoints } from "../../src/db/tables/webhooks.ts";
-import { checkResolver, judgeReceiver } from "../../src/webhooks/resolve.ts";
+import { checkResolver, judgeReceiver } from "../../src/webhooks/post.ts";
 import { isWhole } from "../support/scale.ts";
 import { withVars } from "../support/variants.ts";
 import { HOSTILE } from "./hostile.ts";

@@ -2,7 +2,7 @@
 import { expect, it } from "vitest";
 import { SECOND_MS } from "../../src/core/limits.ts";
 import { fanOutEvents } from "../../src/webhooks/fan-out.ts";
-import { CLAIM_SIZE, CLAIMS_PER_INVOCATION } from "../../src/webhooks/schedule.ts";
+import { CLAIM_SIZE, CLAIMS_PER_INVOCATION } from "../../src/webhooks/post.ts";
 import { deliverAll } from "../support/queue.ts";
 import type { Behaviour } from "../support/receiver.ts";
 import { expectStatus, type Json } from "../support/world.ts";

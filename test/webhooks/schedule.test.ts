@@ -3,8 +3,13 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { notices } from "../../src/db/tables/accounts.ts";
 import { webhookEndpoints, webhookQueue } from "../../src/db/tables/webhooks.ts";
-import { type StartTimer, startTimer } from "../../src/webhooks/post.ts";
-import { computeNextAttempt, computeRestMs, RETRY_WAITS_MS } from "../../src/webhooks/schedule.ts";
+import {
+  computeNextAttempt,
+  computeRestMs,
+  RETRY_WAITS_MS,
+  type StartTimer,
+  startTimer,
+} from "../../src/webhooks/post.ts";
 import { stopped } from "../support/clock.ts";
 import type { Behaviour } from "../support/receiver.ts";
 import { withVars } from "../support/variants.ts";

@@ -1,7 +1,7 @@
 // More limits by an account's volume (EVT-35): log entries and replays count, and acts of others with its agents do not.
 import { expect, it } from "vitest";
 import { DAY_MS } from "../../src/core/limits.ts";
-import { hashNewEntries } from "../../src/journal/activity-chain.ts";
+import { hashNewEntries } from "../../src/journal/activity-heads.ts";
 import { fanOutEvents } from "../../src/webhooks/fan-out.ts";
 import { replayJob } from "../../src/webhooks/replay.ts";
 import { operate } from "../accounts/review-support.ts";

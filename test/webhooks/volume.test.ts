@@ -1,6 +1,6 @@
 // The volume of an account (EVT-35): what counts, and only once; when the account is marked, and for how long; what operators see of it (EVT-36).
 import { describe, expect, it } from "vitest";
-import { mailNotices } from "../../src/accounts/mail-notices.ts";
+import { mailNotices } from "../../src/accounts/notices.ts";
 import { buildDeps, type Env } from "../../src/context.ts";
 import { DAY_MS } from "../../src/core/limits.ts";
 import { commit } from "../../src/db/batch.ts";

@@ -78,7 +78,7 @@ export const disputes = sqliteTable(
     index("disputes_due_in_sandbox")
       .on(t.consumerPlatformId, t.dueAt)
       .where(sql`due_at is not null and environment = 'sandbox'`),
-    // The lists of an account (db/account-ranges.ts) and of an agent.
+    // The lists of an account (db/parts.ts) and of an agent.
     index("disputes_against")
       .on(t.providerPlatformId, t.environment, t.filedAt, t.disputeId)
       .where(sql`provider_platform_id <> consumer_platform_id`),

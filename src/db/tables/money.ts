@@ -251,7 +251,7 @@ export const transactions = sqliteTable(
     uniqueIndex("transactions_by_settlement").on(t.network, t.txHash, t.logIndex).where(sql`reversed_at is null`),
     index("transactions_by_provider").on(t.providerDid, t.environment, t.settledAt, t.transactionId),
     index("transactions_by_consumer").on(t.consumerDid, t.environment, t.settledAt, t.transactionId),
-    // The lists of an account (db/account-ranges.ts): a settlement has one place in the list of each of its platforms.
+    // The lists of an account (db/parts.ts): a settlement has one place in the list of each of its platforms.
     index("transactions_sold")
       .on(t.providerPlatformId, t.environment, t.settledAt, t.transactionId)
       .where(sql`provider_platform_id <> consumer_platform_id`),

@@ -43,7 +43,7 @@ export type Attempt = {
   readonly answer: string | null;
 };
 /**
- * An attempt in the log of a delivery (src/webhooks/answers.ts). `deflated`: how many bytes of the row's `answers` are its answer. `packed`: the
+ * An attempt in the log of a delivery (src/webhooks/post.ts). `deflated`: how many bytes of the row's `answers` are its answer. `packed`: the
  * deflated answer itself in base64, as earlier versions stored it.
  */
 export type StoredAttempt =

@@ -1,7 +1,7 @@
 // Plays of the directory's jobs, and of the job that publishes ratings again.
-import { publishRatings } from "../../../src/agents/publish-ratings.ts";
+import { publishRatings } from "../../../src/agents/ratings.ts";
+import { indexDirectory, pruneDirectory } from "../../../src/directory/changes.ts";
 import { signDirectoryHeads } from "../../../src/directory/heads.ts";
-import { indexDirectory, pruneDirectory } from "../../../src/directory/tend.ts";
 import { confirm, facilitated } from "../../facilitation/support.ts";
 import type { World } from "../../support/world.ts";
 import { pairOf } from "./purchases.ts";

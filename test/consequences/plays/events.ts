@@ -1,5 +1,5 @@
 // Plays of the job that lists events. event-list.test.ts covers the job that prunes them, because no other code ever deletes one.
-import { listEventsJob } from "../../../src/jobs/tend-events.ts";
+import { listEventsJob } from "../../../src/jobs/tend.ts";
 import { ofNobody, type Plays } from "./stage.ts";
 
 export const EVENT_PLAYS: Plays = {

@@ -1,19 +1,18 @@
 // Plays of the other jobs, of alerts, and of running jobs and messages.
 import { eq, sql } from "drizzle-orm";
-import { notifyExpiring } from "../../../src/accounts/notify-expiring.ts";
+import { notifyExpiring } from "../../../src/accounts/notices.ts";
 import { finishCascades } from "../../../src/cascades/cascades.ts";
 import { endAttestations } from "../../../src/cascades/expire.ts";
 import { authorityKeys, statusLists } from "../../../src/db/tables/agents.ts";
 import { alertMails } from "../../../src/db/tables/journal.ts";
 import { principals } from "../../../src/db/tables/principals.ts";
-import { noteAuthorityKeys } from "../../../src/identity/note-authority-keys.ts";
+import { noteAuthorityKeys } from "../../../src/identity/authority.ts";
 import { openStatusLists } from "../../../src/identity/open-status-list.ts";
+import { mailAlertsJob } from "../../../src/jobs/alerts.ts";
 import type { EachJob } from "../../../src/jobs/job.ts";
-import { mailAlertsJob } from "../../../src/jobs/mail-alerts.ts";
-import { pruneIdempotencyOutcomes } from "../../../src/jobs/prune-outcomes.ts";
 import { runMessage } from "../../../src/jobs/run.ts";
-import { signActivityHeads } from "../../../src/jobs/sign-activity-heads.ts";
 import { startJobs } from "../../../src/jobs/start.ts";
+import { pruneIdempotencyOutcomes, signActivityHeads } from "../../../src/jobs/tend.ts";
 import { beginWalk, beginWalks } from "../../../src/jobs/walk-store.ts";
 import { checkChain } from "../../../src/journal/activity-heads.ts";
 import { raiseAlert } from "../../../src/journal/alerts.ts";

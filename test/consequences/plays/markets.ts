@@ -11,7 +11,7 @@ import type { Job } from "../../../src/jobs/job.ts";
 import { beginWalk } from "../../../src/jobs/walk-store.ts";
 import { moveEditions } from "../../../src/markets/move-editions.ts";
 import { applyWalletChanges, provisionMarkets, resumeProvisioning } from "../../../src/markets/provision.ts";
-import { tendArbiters, tendSigners } from "../../../src/markets/tend-signers.ts";
+import { tendArbiters, tendSigners } from "../../../src/markets/trials.ts";
 import { watchRegistrations } from "../../../src/markets/watch.ts";
 import { refusedWallet } from "../../markets/support.ts";
 import { rows } from "../../promotion/support.ts";

@@ -1,6 +1,6 @@
 // Plays of agents that move to another principal or to production.
 import { SUBSCRIBERS } from "../../../src/cron.ts";
-import { deliverNewEvents } from "../../../src/journal/outbox.ts";
+import { deliverNewEvents } from "../../../src/journal/events.ts";
 import { grantMarket, setEscrow } from "../../payments/support.ts";
 import { deposit } from "../../promotion/support.ts";
 import { account } from "../../support/chain.ts";

@@ -1,10 +1,10 @@
 // Plays of passwords, of the address, of announcements, and of the jobs of accounts.
 import { announceJob } from "../../../src/accounts/announcements.ts";
-import { mailNotices } from "../../../src/accounts/mail-notices.ts";
-import { pruneCredentials } from "../../../src/accounts/prune-credentials.ts";
-import { removeUnverified } from "../../../src/accounts/remove-unverified.ts";
+import { pruneCredentials } from "../../../src/accounts/erase.ts";
+import { mailNotices } from "../../../src/accounts/notices.ts";
+import { removeUnverified } from "../../../src/accounts/sign-up.ts";
 import { NOTICE_MAILS_PER_HOUR } from "../../../src/core/limits.ts";
-import { recordNotice } from "../../../src/journal/notices.ts";
+import { recordNotice } from "../../../src/journal/alerts.ts";
 import {
   type Account,
   freshAddress,

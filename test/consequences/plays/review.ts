@@ -1,6 +1,7 @@
 // Plays of documents, of the review, and of the erasure after a closing.
+
+import { sweepDocuments } from "../../../src/accounts/documents.ts";
 import { computeRetentionMs, eraseClosedAccounts } from "../../../src/accounts/erase.ts";
-import { sweepDocuments } from "../../../src/accounts/sweep-documents.ts";
 import { endAttestations } from "../../../src/cascades/expire.ts";
 import {
   accountOf,

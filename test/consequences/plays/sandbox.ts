@@ -1,5 +1,5 @@
 // Plays of the sandbox's clock, on platforms of their own, so that no other play meets a moved clock.
-import { sweepSandboxes } from "../../../src/sandbox/sweep.ts";
+import { sweepSandboxes } from "../../../src/sandbox/due.ts";
 import { paid } from "../../facilitation/support.ts";
 import { rows } from "../../promotion/support.ts";
 import type { Parties } from "../../support/consequences.ts";
