@@ -31,9 +31,9 @@ export const WEBHOOK_BUDGETS: Readonly<Record<string, Budget>> = {
     ...WAKES,
     queues: 0,
   }),
-  "POST /v1/webhooks/{webhook_id}/replay": mutation(14, 2, KIB),
+  "POST /v1/webhooks/{webhook_id}/replay": mutation(14, 3, KIB),
   // The first event after an instant is found among twenty neighbours.
-  "POST /v1/webhooks/{webhook_id}/replay (an instant)": mutation(24, 2, KIB),
+  "POST /v1/webhooks/{webhook_id}/replay (an instant)": mutation(24, 3, KIB),
 
   // From the fan-out to the end: 5 trips if one delivery is due.
   "message deliver (one)": sweep({ trips: 5, rowsRead: 37, rowsWritten: 7, queues: 1, fetches: 1 }),
