@@ -266,7 +266,7 @@ export const BUDGETS: Readonly<Record<string, Budget>> = {
   "GET /v1/platform/verify-email": withoutDatabase(2 * KIB),
   "GET /v1/platform/password/reset": withoutDatabase(2 * KIB),
   // Operators have no rows in the database, so the act's own trip is the only one.
-  "POST /v1/operator/notices": mutation(1, 5, KIB, { trips: 1, queues: 0 }),
+  "POST /v1/operator/notices": mutation(1, 6, KIB, { trips: 1, queues: 0 }),
 
   // Operators: pages, and one row for each job.
   "GET /v1/operator/platforms": read(21, 16 * KIB),
