@@ -24,7 +24,13 @@ async function stage(): Promise<{ world: Stopped; person: Person }> {
   return { world, person: { ...account, token: await logIn(world, account.email) } };
 }
 
-const as = (world: World, { token }: Person, method: string, path: string, body?: unknown, headers = {}) =>
+const as = (
+  world: World,
+  { token, headers }: Person & { headers?: object },
+  method: string,
+  path: string,
+  body?: unknown,
+) =>
   world.call(method, path, {
     key: null,
     headers: { ...bearer(token), ...headers },
@@ -35,7 +41,7 @@ const confirm = (
   person: Person,
   body: unknown = { current_password: PASSWORD },
   client = freshClient(),
-) => as(world, person, "POST", CONFIRM, body, client);
+) => as(world, { ...person, headers: client }, "POST", CONFIRM, body);
 /** Ten minutes later, after a call that records the use of the session. */
 async function wait(world: Stopped, person: Person): Promise<void> {
   world.advance(WINDOW_MS);
@@ -117,7 +123,7 @@ describe("a session whose person was last confirmed too long ago", () => {
     const { world, person } = await stage();
     world.advance(WINDOW_MS);
     const headers = { "Idempotency-Key": crypto.randomUUID() };
-    const rotate = () => as(world, person, "POST", "/v1/platform/keys/rotate", {}, headers);
+    const rotate = () => as(world, { ...person, headers }, "POST", "/v1/platform/keys/rotate", {});
     expect(refusalOf(await rotate())).toEqual(REQUIRED);
     expectStatus(await confirm(world, person), 200);
     const rotated = expectStatus(await rotate(), 200);
@@ -246,7 +252,7 @@ describe("a confirmation", () => {
   it("may be made before the promotion by a session that names production", async () => {
     const { world, person } = await stage();
     const headers = { "Service-Environment": "production", ...freshClient() };
-    expectStatus(await as(world, person, "POST", CONFIRM, { current_password: PASSWORD }, headers), 200);
+    expectStatus(await as(world, { ...person, headers }, "POST", CONFIRM, { current_password: PASSWORD }), 200);
   });
 
   it("by a password that is changed while it is judged confirms nothing", async () => {
@@ -255,7 +261,7 @@ describe("a confirmation", () => {
     await wait(world, person);
     world.meter.beforeBatch(2, async () => {
       const body = { current_password: PASSWORD, new_password: "another battery staple" };
-      expectStatus(await as(world, other, "POST", "/v1/platform/password", body, freshClient()), 200);
+      expectStatus(await as(world, { ...other, headers: freshClient() }, "POST", "/v1/platform/password", body), 200);
     });
     expect((await confirm(world, person)).status).toBe(401);
     expect((await readAccount(world, person.key)).promotion_by).toBe("key");

@@ -75,7 +75,7 @@ async function sell(world: World, sides: Sides, delegator: Seller | null, kind: 
   const { environment = "sandbox", tier = "TIER_2", rating = null } = kind;
   const overrides = { cert_tier: tier, delegated_by: delegator?.did ?? null };
   const { did } = expectStatus(await register(world, sides[environment], "PROVIDER", overrides), 201);
-  await grantMarket(world, did, "GLOBAL-USDC", "base-sepolia", "ACTIVE", environment);
+  await grantMarket(world, did, "GLOBAL-USDC", "base-sepolia", { environment });
   if (rating !== null) {
     // The history is so heavy that time does not change the rating.
     const weight = 1e9 * forwardScale(pickRatingMethod(world.deps.env, environment), world.now());

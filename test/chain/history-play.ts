@@ -152,27 +152,26 @@ export class Play {
     const { state } = this.#model;
     const readings: Reading[] = [];
     const add = (
-      of: Reading["of"],
-      at: string,
+      { of, at }: Pick<Reading, "of" | "at">,
       label: string,
       view: string,
       args: readonly unknown[],
       expected: unknown,
     ) => readings.push({ of, at, label, view, args, expected: this.#chain.resolve(expected) });
     const contract = (label: string, view: string, args: readonly unknown[], expected: unknown) =>
-      add("contract", "contract", label, view, args, expected);
+      add({ of: "contract", at: "contract" }, label, view, args, expected);
     contract("fee", "feeBps", [], Number(state.feeBps));
     contract("fee recipient", "feeRecipient", [], state.feeRecipient);
     contract("paused", "paused", [], state.paused);
     contract("plain payments", "plainPayments", [], state.plainPayments);
-    add("token", "hooked", "came through", "succeeded", [], state.cameThrough);
+    add({ of: "token", at: "hooked" }, "came through", "succeeded", [], state.cameThrough);
     for (const token of TOKENS) {
       const { balances, supply, paused } = state.tokens[token];
-      add("token", token, `${token} supply`, "totalSupply", [], supply);
-      add("token", token, `${token} paused`, "paused", [], paused);
+      add({ of: "token", at: token }, `${token} supply`, "totalSupply", [], supply);
+      add({ of: "token", at: token }, `${token} paused`, "paused", [], paused);
       contract(`${token} base`, "baseOf", [token], state.bases[token] ?? 0n);
       for (const account of ACCOUNTS) {
-        add("token", token, `${token} of ${account}`, "balanceOf", [account], balances[account] ?? 0n);
+        add({ of: "token", at: token }, `${token} of ${account}`, "balanceOf", [account], balances[account] ?? 0n);
       }
       for (const provider of PROVIDERS) {
         const split = splitKey(provider, token);
@@ -188,7 +187,7 @@ export class Play {
     for (const [id, { at, by, call }] of Object.entries(state.scheduled)) {
       const operation = await this.#chain.operationOf(by, call);
       const due = at + EXPIRY <= state.now ? 0 : Number(at);
-      add("authority", "authority", `scheduled ${id}`, "getSchedule", [operation], due);
+      add({ of: "authority", at: "authority" }, `scheduled ${id}`, "getSchedule", [operation], due);
     }
     return readings;
   }

@@ -19,8 +19,7 @@ export async function grantMarket(
   did: string,
   market = "GLOBAL-USDC",
   network = "base-sepolia",
-  status: MarketStatus = "ACTIVE",
-  environment: Environment = "sandbox",
+  { status = "ACTIVE", environment = "sandbox" }: { status?: MarketStatus; environment?: Environment } = {},
 ): Promise<void> {
   const { db } = world.deps;
   const now = world.now();

@@ -63,10 +63,12 @@ export class World {
   readonly serving = { now: 0 };
 
   constructor(
-    platformId: string,
-    tenantPrincipalId: string,
-    key: string,
-    liveKey: string,
+    {
+      platformId,
+      tenantPrincipalId,
+      key,
+      liveKey,
+    }: Pick<World, "platformId" | "tenantPrincipalId" | "key" | "liveKey">,
     vars: Partial<Env>,
     sharedCache: Cache,
   ) {
@@ -276,7 +278,7 @@ export async function createWorld(vars: Partial<Env> = {}): Promise<World> {
   // A separate cache, because the database of another file has other lists under the same address.
   const sharedCache = await caches.open(platformId);
   const named = { ...vars, NETWORKS: await fromNow(vars.NETWORKS ?? SHARED_NETWORKS) };
-  const world = new World(platformId, tenantPrincipalId, key.rawKey, live.rawKey, named, sharedCache);
+  const world = new World({ platformId, tenantPrincipalId, key: key.rawKey, liveKey: live.rawKey }, named, sharedCache);
   const name = `Platform ${platformId}`;
   // Dates the last use later than any call of the file, so that no call writes a use, however long the file takes.
   const lastUsedAt = now + HOUR_MS;

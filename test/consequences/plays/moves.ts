@@ -45,7 +45,7 @@ const promote = (world: World, did: string) =>
 async function selling(world: World): Promise<string> {
   const did = await provider(world);
   for (const environment of ["sandbox", "production"] as const)
-    await grantMarket(world, did, "GLOBAL-USDC", "base-sepolia", "ACTIVE", environment);
+    await grantMarket(world, did, "GLOBAL-USDC", "base-sepolia", { environment });
   return did;
 }
 
