@@ -1,4 +1,5 @@
-// Signs the heads of activity logs, once a day if entries were added, and lists them (EVT-13).
+// Makes a platform's activity log verifiable: hashes its entries into a running hash (EVT-12), signs the heads once a day if entries were added, and
+// lists them (EVT-13), and verifies a part of the log against both (EVT-15).
 import { type ManagementCall, readPage } from "../call.ts";
 import type { Deps } from "../context.ts";
 import { toIso } from "../core/clock.ts";
@@ -27,6 +28,42 @@ import {
   moveChain,
   recordChecked,
 } from "./volume-store.ts";
+
+// ---- The running hash (EVT-12) -------------------------------------------------------------------------------------------
+
+export const hashNewEntries = (deps: Deps, platformId: string): Promise<Hashed> =>
+  hashLog(deps, toActivityLog(deps, platformId));
+
+/** Hashed entries count in the volume of the account (EVT-35). */
+export const toActivityLog = (deps: Deps, platformId: string): RunningLog<ActivityRow, FoundVolume[]> => ({
+  reached: (db) => findChain(db, platformId),
+  unhashed: (db, limit) => findUnhashed(db, platformId, limit),
+  view: toActivityEntryView,
+  also: (db) => findVolumes(db, [platformId]),
+  store: (db, { begins, from, to }, hashed, volumes = []) => [
+    ...(begins ? [beginChain(db, platformId, deps.clock.now())] : []),
+    ...moveChain(db, platformId, from, to),
+    setHashes(
+      db,
+      platformId,
+      from,
+      hashed.map(({ hash }) => hash),
+    ),
+    ...countVolumes(
+      deps,
+      volumes,
+      hashed.map(({ row }) => countEntryBytes(row)),
+    ),
+  ],
+});
+
+const countEntryBytes = (row: ActivityRow): Counted => {
+  const { platformId, environment } = row;
+  const bytes = new TextEncoder().encode(JSON.stringify(toActivityEntryView(row))).length;
+  return { platformId, environment, events: 0, deliveries: 0, bytes };
+};
+
+// ---- Heads (EVT-13) ------------------------------------------------------------------------------------------------------
 
 /**
  * Hashes entries that have no hash, and signs a head if entries were added since the last one. Returns false if nothing was due, and "more" while
@@ -69,44 +106,11 @@ const toHeadView = ({ seq, hash, signedAt, jws }: HeadRow): ActivityHead => ({
   jws,
 });
 
-// The running hash of a platform's activity log (EVT-12). Hashed entries count in the volume of the account (EVT-35).
-
-export const toActivityLog = (deps: Deps, platformId: string): RunningLog<ActivityRow, FoundVolume[]> => ({
-  reached: (db) => findChain(db, platformId),
-  unhashed: (db, limit) => findUnhashed(db, platformId, limit),
-  view: toActivityEntryView,
-  also: (db) => findVolumes(db, [platformId]),
-  store: (db, { begins, from, to }, hashed, volumes = []) => [
-    ...(begins ? [beginChain(db, platformId, deps.clock.now())] : []),
-    ...moveChain(db, platformId, from, to),
-    setHashes(
-      db,
-      platformId,
-      from,
-      hashed.map(({ hash }) => hash),
-    ),
-    ...countVolumes(
-      deps,
-      volumes,
-      hashed.map(({ row }) => countEntryBytes(row)),
-    ),
-  ],
-});
-
-const countEntryBytes = (row: ActivityRow): Counted => {
-  const { platformId, environment } = row;
-  const bytes = new TextEncoder().encode(JSON.stringify(toActivityEntryView(row))).length;
-  return { platformId, environment, events: 0, deliveries: 0, bytes };
-};
-
-export const hashNewEntries = (deps: Deps, platformId: string): Promise<Hashed> =>
-  hashLog(deps, toActivityLog(deps, platformId));
-
-// Verifies a part of a platform's log against its running hash and its signed heads (EVT-15). It finds the place of an entry that was edited,
-// removed, inserted or moved, and of entries that were cut from the end.
+// ---- Verification (EVT-15) -----------------------------------------------------------------------------------------------
 
 export const VERIFIED_AT_ONCE = 1_000;
 
+/** Finds the place of an entry that was edited, removed, inserted or moved, and of entries that were cut from the end. */
 export async function verifyActivity(call: ManagementCall, query: VerifyQuery): Promise<ActivityVerification> {
   const { caller } = await call.read({});
   const { platformId } = caller;
@@ -138,10 +142,9 @@ const toUnknownEntryFault = (field: string): FieldError =>
   toFieldError(field, "not_found", "Must be the id of an entry of this platform's activity log.");
 
 type Log = {
-  /** The entry before the range; undefined if there is none. */
   readonly before: ActivityRow | undefined;
   readonly rows: readonly ActivityRow[];
-  /** The hashes that heads state, by number; null if a signature states something else. */
+  /** The hashes that heads state, by number (`readStatedHash`). */
   readonly heads: ReadonlyMap<number, string | null>;
   readonly chain: { readonly seq: number; readonly hash: string };
   /** The last number that the log must contain. */
@@ -179,7 +182,6 @@ async function readStatedHash(deps: Deps, { platformId, seq, hash, jws }: HeadRo
   return claims.sub === platformId && claims.seq === seq && claims.hash === hash ? hash : null;
 }
 
-/** Checks the entries `from` to `to`, and stops at the first one that does not follow from the entry before it. */
 async function verifyRange(log: Log, from: number, to: number): Promise<ActivityVerification> {
   const { before, rows, heads, chain } = log;
   const right: ActivityRow[] = [];

@@ -7,20 +7,9 @@ import type { ActivityAction } from "../core/vocabulary.ts";
 import { readBatch } from "../db/batch.ts";
 import { toActivityId } from "./activity.ts";
 import { type ActivityFilter, readEntries, type ShownRow, toRange } from "./activity-store.ts";
-import { type Slice, toSlice } from "./operator-log.ts";
+import { type Slice, toSlice } from "./log-store.ts";
 import type { ActivityEntry } from "./responses.ts";
 import type { ActivityQuery } from "./schema.ts";
-
-const toFilter = (query: ActivityQuery): ActivityFilter => ({
-  subjectType: query.subject_type,
-  subjectId: query.subject_id,
-  actorType: query.actor_type,
-  actor: query.actor,
-  action: query.action,
-  environment: query.environment,
-  after: query.occurred_after,
-  before: query.occurred_before,
-});
 
 export async function getActivity(call: ManagementCall, query: ActivityQuery): Promise<Page<ActivityEntry>> {
   const { db, tenant } = call;
@@ -35,6 +24,17 @@ export async function getActivity(call: ManagementCall, query: ActivityQuery): P
   const next_cursor = next === null ? null : encodeCursor(page.listing, { at: next, id: "" });
   return { data: rows.map(toActivityEntryView), next_cursor, has_more: next !== null };
 }
+
+const toFilter = (query: ActivityQuery): ActivityFilter => ({
+  subjectType: query.subject_type,
+  subjectId: query.subject_id,
+  actorType: query.actor_type,
+  actor: query.actor,
+  action: query.action,
+  environment: query.environment,
+  after: query.occurred_after,
+  before: query.occurred_before,
+});
 
 /** A subject's id implies its type, so if any entry has another type, no entry fits both filters. */
 function checkSubjectType({ subjectType, subjectId }: ActivityFilter, slice: Slice<ShownRow>): Slice<ShownRow> {
@@ -63,11 +63,9 @@ export async function exportActivity(
   });
 }
 
-// An activity entry as the API returns it. The running hash covers this view, so a new member changes every hash.
+// ---- The view of an entry ------------------------------------------------------------------------------------------------
 
-export const toEntryId = ({ platformId, seq, occurredAt }: ShownRow): string =>
-  toActivityId(platformId, seq, occurredAt);
-
+/** The running hash covers this view, so a new member changes every hash. */
 export const toActivityEntryView = (row: ShownRow): ActivityEntry => ({
   id: toEntryId(row),
   seq: row.seq,
@@ -78,3 +76,6 @@ export const toActivityEntryView = (row: ShownRow): ActivityEntry => ({
   environment: row.environment,
   ...(row.changes !== null && { changes: row.changes }),
 });
+
+export const toEntryId = ({ platformId, seq, occurredAt }: ShownRow): string =>
+  toActivityId(platformId, seq, occurredAt);

@@ -37,7 +37,7 @@ export const insertEntry = (db: Database, row: Entry): Statement => ({
 export const selectLastEntry = (platformId: string | Placeholder): SQL =>
   sql`(select coalesce(max(seq), 0) from activity_entries where platform_id = ${platformId})`;
 
-/** How many entries a platform has: the number of the last one, because the numbers have no gap. */
+/** The number of the last entry, because the numbers have no gap. */
 export const countEntries = (db: Database, platformId: string): Read<number> =>
   read(
     db.select({ count: sql<number>`${selectLastEntry(platformId)}`.as("count") }).from(sql`(select 1)`),
@@ -69,7 +69,6 @@ export const insertEntries = (
   }));
 };
 
-/** For accounts whose address was never verified. */
 export const deleteEntries = (db: Database, platformIds: SQL): Statement =>
   db.delete(activityEntries).where(sql`${activityEntries.platformId} in ${platformIds}`);
 
@@ -101,7 +100,6 @@ export type ActivityFilter = {
 };
 
 const { hash: _hash, ...shown } = selectBareColumns(activityEntries);
-/** An entry without its hash, which no view shows. */
 export type ShownRow = Omit<ActivityRow, "hash">;
 
 /** The index of the narrowest filter. Without INDEXED BY, SQLite would walk the primary key. */
@@ -188,9 +186,7 @@ export const findUnhashed = (db: Database, platformId: string, limit: number): R
       .limit(limit),
   );
 
-/**
- * Stores the hashes of the entries after the number `after`, each by its position in the list. The cast is needed because D1 binds numbers as REAL.
- */
+/** Stores the hashes of the entries after `after`. The cast is needed because D1 binds numbers as REAL. */
 export const setHashes = (db: Database, platformId: string, after: number, hashes: readonly string[]): Statement =>
   db
     .update(activityEntries)

@@ -27,7 +27,7 @@ export const recordActivity = (
     changes: entry.changes ?? null,
   });
 
-/** Records one entry for each subject. `noted`: the last number, if all subjects are of one platform (last-number-store.ts). */
+/** Records one entry for each subject. `noted`: the last number, if all subjects are of one platform (directory-store.ts). */
 export const recordActivities = (
   db: Database,
   now: number,
@@ -45,13 +45,15 @@ export const recordActivities = (
     ),
   );
 
-// The id of an activity entry (EVT-11), which is computed from its instant, platform and number, and back, so that the log needs no index of ids. It
-// has 48 bits of time; the random bits of a UUIDv7 hold 26 bits for the platform and 48 bits of the number.
+// ---- Ids -----------------------------------------------------------------------------------------------------------------
 
 const BYTES = 16;
 const SEQ_AT = 10;
 
-/** `occurredAt` is epoch milliseconds. */
+/**
+ * The id of an entry is computed from its instant, platform and number, and back, so that the log needs no index of ids (EVT-11). The random bits of
+ * a UUIDv7 hold 26 bits for the platform and 48 bits of the number.
+ */
 export function toActivityId(platformId: string, seq: number, occurredAt: number): string {
   const bytes = new Uint8Array(BYTES);
   const mark = hashPlatform(platformId);
@@ -71,5 +73,4 @@ export function parseActivitySeq(platformId: string, id: string): number | null 
   return seq > 0 ? seq : null;
 }
 
-/** 26 bits of a hash that tells platforms apart. */
 const hashPlatform = (platformId: string): number => computeShortHash(platformId) % 2 ** 26;

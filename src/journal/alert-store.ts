@@ -1,5 +1,4 @@
-// Store of alerts and of the mails about them.
-
+// Store of alerts, of the mails about them, and of the notices that wait for their mail.
 import { and, asc, eq, getTableColumns, isNotNull, isNull, lte, or, type SQL, sql } from "drizzle-orm";
 import type { AskedRows } from "../core/page.ts";
 import type { AlertKind } from "../core/vocabulary.ts";
@@ -26,10 +25,7 @@ export function putAlert(db: Database, row: NewAlert, condition: SQL = sql`true`
 
 const OPEN_TARGET = { target: [alerts.kind, alerts.subject], targetWhere: sql`acknowledged_at is null` };
 
-/**
- * Puts many alerts by one statement. Each row has `tags`, which `condition` reads as `value ->> 6` and so on; a row whose condition does not hold at
- * its place in the batch is skipped.
- */
+/** Does the same for many rows by one statement. `condition` reads the `tags` of a row as `value ->> 6` and so on. */
 export function putAlerts(
   db: Database,
   rows: readonly (NewAlert & { readonly tags: readonly (string | number)[] })[],
@@ -68,7 +64,7 @@ export const recordAcknowledgement = (db: Database, alertId: string, by: string,
       .where(and(eq(alerts.alertId, alertId), isNull(alerts.acknowledgedAt))),
   );
 
-// ---- Mails -----------------------------------------------------------------------------------------------------------------
+// ---- Mails about alerts --------------------------------------------------------------------------------------------------
 
 /** Open alerts that no mail has named, of kinds without a mail since `sentBefore`, each with the instant of its kind's last mail. */
 export const findUnmailed = (
@@ -106,7 +102,6 @@ export const reserveMailHour = (db: Database, kind: AlertKind, now: number, sent
       }),
   );
 
-/** Releases the hour if the mail could not be sent. */
 export const releaseMailHour = (db: Database, kind: AlertKind): Statement =>
   db.delete(alertMails).where(eq(alertMails.kind, kind));
 
@@ -116,7 +111,7 @@ export const recordMailed = (db: Database, alertIds: readonly string[], mailedAt
     .set({ mailedAt })
     .where(or(...alertIds.map((alertId) => eq(alerts.alertId, alertId))));
 
-// Store of notices that wait for their mail.
+// ---- Notices -------------------------------------------------------------------------------------------------------------
 
 export const insertNotices = (db: Database, rows: readonly Omit<NoticeRow, "attempts">[]): Statement =>
   db.insert(notices).values([...rows]);
@@ -185,10 +180,7 @@ const DUE: EndingTable = { table: notices, key: notices.noticeId, end: notices.d
 export const countDueNotices = (db: Database, now: number, most: number): Read<EndedCount> =>
   countEnded(db, DUE, now, most);
 
-/**
- * Takes due notices and postpones each by the pause after its attempt, so that each notice belongs to one of two concurrent runs, and becomes due
- * again if its mail was not sent. Returns the postponed rows.
- */
+/** Postpones each due notice by the pause after its attempt: only one of two concurrent runs takes it, and it is due again if its mail was not sent. */
 export const takeDueNotices = (
   db: Database,
   now: number,

@@ -1,4 +1,5 @@
-// Raises alerts (JOB-9, JOB-10), in the batch of the finding or alone.
+// Alerts to the operator and notices to an account. An alert is raised in the batch of the finding or alone (JOB-9, JOB-10); a job mails it (JOB-11). A
+// notice is written in the batch of the change that it reports, and goes to the account's own address and its admin contact (ACC-11).
 import { type OperatorCall, readPage } from "../call.ts";
 import type { Deps } from "../context.ts";
 import { toIso, toIsoOrNull } from "../core/clock.ts";
@@ -50,84 +51,7 @@ export const raiseAlerts = (
     condition,
   );
 
-// Notices to the account's own address and its admin contact (ACC-11). Each is written in the batch of the change that it reports, and mailed by a
-// job.
-
-export type NoticeKind = Extract<MailKind, `customer.${string}`>;
-
-type Addressed = Pick<PlatformRow, "platformId" | "email" | "adminContactEmail" | "legalName"> &
-  Partial<Pick<PlatformRow, "status">>;
-
-/** Every notice also names the account and the instant, which `recordNotice` adds. */
-type NoticeFacts<Data> = Data extends unknown ? Omit<Data, "account" | "at"> : never;
-export type Notice<K extends NoticeKind = NoticeKind> = { readonly kind: K; readonly data: NoticeFacts<MailData[K]> };
-
-export const listRecipients = ({ email, adminContactEmail }: Pick<PlatformRow, "email" | "adminContactEmail">) =>
-  adminContactEmail === null ? [email] : [email, adminContactEmail];
-
-export const pickAnnouncementRecipient = ({
-  adminContactEmail,
-  email,
-}: Pick<PlatformRow, "adminContactEmail" | "email">): string => adminContactEmail ?? email;
-
-/** How mails name the account. An account that is not verified is named by its address: a stranger may have registered it with any legal name. */
-const toAccountName = ({ status, email, legalName }: Addressed): string =>
-  status === "EMAIL_PENDING" ? email : (legalName ?? email);
-
-/** Removes addresses that differ only in how they are written. */
-const dedupeAddresses = (addresses: readonly string[]): string[] => [
-  ...new Map(addresses.map((address) => [foldName(address), address])).values(),
-];
-
-/** These warn the owner of a takeover or a theft, so the hourly limit never holds them back (ACC-31). */
-const SECURITY_KINDS: ReadonlySet<NoticeKind> = new Set([
-  "customer.key_issued",
-  "customer.key_rotated",
-  "customer.password_changed",
-  "customer.password_reset",
-  "customer.totp_enabled",
-  "customer.totp_disabled",
-  "customer.session_opened",
-  "customer.log_ins_limited",
-  "customer.email_changed",
-  "customer.contact_changed",
-  "customer.wallet_changed",
-]);
-/** The notice to an account that the same trip has read; none if there is no such account. */
-export const recordNoticeTo = <K extends NoticeKind>(
-  db: Database,
-  account: NoticeAccount | null | undefined,
-  now: number,
-  notice: Notice<K>,
-): Statement[] => (account ? [recordNotice(db, account, now, notice)] : []);
-
-/** `data`: what the mail says besides the account and the instant, and nothing secret. */
-export const recordNotice = <K extends NoticeKind>(
-  db: Database,
-  platform: Addressed,
-  now: number,
-  { kind, data }: Notice<K>,
-  recipients: readonly string[] = listRecipients(platform),
-): Statement => {
-  // In the sandbox, any key may change wallets as often as it likes.
-  const isTestMoney = kind === "customer.wallet_changed" && "environment" in data && data.environment === "sandbox";
-  const isSecurity = SECURITY_KINDS.has(kind) && !isTestMoney;
-  return insertNotices(
-    db,
-    dedupeAddresses(recipients).map((recipient) => ({
-      noticeId: createId("ntc", now),
-      platformId: platform.platformId,
-      kind,
-      recipient,
-      data: { ...data, account: toAccountName(platform), at: now },
-      createdAt: now,
-      dueAt: now,
-      isBounded: !(isSecurity && isSameText(recipient, platform.email)),
-    })),
-  );
-};
-
-// Lists and acknowledges alerts, for operators (JOB-10).
+// ---- The list of alerts (JOB-10) -----------------------------------------------------------------------------------------
 
 export async function getAlerts(call: OperatorCall, query: AlertQuery): Promise<Page<AlertView>> {
   const page = await readPage(call, query, hashListing("alerts", [], { status: query.status }));
@@ -162,22 +86,21 @@ const toAlertView = (row: AlertRow): AlertView => ({
   acknowledged_by: row.acknowledgedBy,
 });
 
-// Mails about alerts to the operator's address (JOB-11).
+// ---- Mails about alerts (JOB-11) -----------------------------------------------------------------------------------------
 
-const AT_ONCE = 50;
-
-/** Alerts that no mail has named, of kinds whose hour is over. */
 export type DueAlertMails = {
   readonly sentBefore: number;
   readonly oldestDueAt: number;
   readonly alerts: readonly AlertRow[];
 };
 
-/** Returns null if no mail is due. Without an operator's address nothing is sent, and the alerts stay in their list. */
+const ALERTS_MAILED_AT_ONCE = 50;
+
+/** Finds alerts that no mail has named, of kinds whose hour is over. Without an operator's address nothing is sent, and the alerts stay in their list. */
 export async function findAlertMails({ db, env, clock }: Deps): Promise<DueAlertMails | null> {
   if (env.OPERATOR_ALERT_EMAIL === "") return null;
   const sentBefore = clock.now() - HOUR_MS;
-  const { unmailed } = await readBatch(db, { unmailed: findUnmailed(db, sentBefore, AT_ONCE) });
+  const { unmailed } = await readBatch(db, { unmailed: findUnmailed(db, sentBefore, ALERTS_MAILED_AT_ONCE) });
   if (unmailed.length === 0) return null;
   const dueAt = unmailed.map(({ raisedAt, sentAt }) => Math.max(raisedAt, (sentAt ?? 0) + HOUR_MS));
   return { sentBefore, oldestDueAt: Math.min(...dueAt), alerts: unmailed };
@@ -221,3 +144,79 @@ async function sendKind(
   ]);
   return true;
 }
+
+// ---- Notices (ACC-11) ----------------------------------------------------------------------------------------------------
+
+export type NoticeKind = Extract<MailKind, `customer.${string}`>;
+
+type Addressed = Pick<PlatformRow, "platformId" | "email" | "adminContactEmail" | "legalName"> &
+  Partial<Pick<PlatformRow, "status">>;
+
+/** Every notice also names the account and the instant, which `recordNotice` adds. */
+type NoticeFacts<Data> = Data extends unknown ? Omit<Data, "account" | "at"> : never;
+export type Notice<K extends NoticeKind = NoticeKind> = { readonly kind: K; readonly data: NoticeFacts<MailData[K]> };
+
+export const listRecipients = ({ email, adminContactEmail }: Pick<PlatformRow, "email" | "adminContactEmail">) =>
+  adminContactEmail === null ? [email] : [email, adminContactEmail];
+
+export const pickAnnouncementRecipient = ({
+  adminContactEmail,
+  email,
+}: Pick<PlatformRow, "adminContactEmail" | "email">): string => adminContactEmail ?? email;
+
+/** The notice to an account that the same trip has read; none if there is no such account. */
+export const recordNoticeTo = <K extends NoticeKind>(
+  db: Database,
+  account: NoticeAccount | null | undefined,
+  now: number,
+  notice: Notice<K>,
+): Statement[] => (account ? [recordNotice(db, account, now, notice)] : []);
+
+/** `data`: what the mail says besides the account and the instant, and nothing secret. */
+export const recordNotice = <K extends NoticeKind>(
+  db: Database,
+  platform: Addressed,
+  now: number,
+  { kind, data }: Notice<K>,
+  recipients: readonly string[] = listRecipients(platform),
+): Statement => {
+  // In the sandbox, any key may change wallets as often as it likes.
+  const isTestMoney = kind === "customer.wallet_changed" && "environment" in data && data.environment === "sandbox";
+  const isSecurity = SECURITY_KINDS.has(kind) && !isTestMoney;
+  return insertNotices(
+    db,
+    dedupeAddresses(recipients).map((recipient) => ({
+      noticeId: createId("ntc", now),
+      platformId: platform.platformId,
+      kind,
+      recipient,
+      data: { ...data, account: toAccountName(platform), at: now },
+      createdAt: now,
+      dueAt: now,
+      isBounded: !(isSecurity && isSameText(recipient, platform.email)),
+    })),
+  );
+};
+
+/** How mails name the account. An account that is not verified is named by its address: a stranger may have registered it with any legal name. */
+const toAccountName = ({ status, email, legalName }: Addressed): string =>
+  status === "EMAIL_PENDING" ? email : (legalName ?? email);
+
+const dedupeAddresses = (addresses: readonly string[]): string[] => [
+  ...new Map(addresses.map((address) => [foldName(address), address])).values(),
+];
+
+/** These warn the owner of a takeover or a theft, so the hourly limit never holds them back (ACC-31). */
+const SECURITY_KINDS: ReadonlySet<NoticeKind> = new Set([
+  "customer.key_issued",
+  "customer.key_rotated",
+  "customer.password_changed",
+  "customer.password_reset",
+  "customer.totp_enabled",
+  "customer.totp_disabled",
+  "customer.session_opened",
+  "customer.log_ins_limited",
+  "customer.email_changed",
+  "customer.contact_changed",
+  "customer.wallet_changed",
+]);

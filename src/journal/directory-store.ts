@@ -79,7 +79,6 @@ const insertChanges = (db: Database, each: readonly Change[], changeType: Change
     }));
   });
 
-/** Deletes records up to a number, once their retention is over. */
 export const deleteChanges = (db: Database, environment: Environment, upTo: number): Statement =>
   db
     .delete(directoryChanges)
@@ -99,7 +98,6 @@ const LISTED_AS: Readonly<Record<AgentStatus, DirectoryStatus>> = {
 const toListedStatus = (status: SQL): SQL =>
   sql`case ${status} when 'ACTIVE' then 'active' when 'REVOKED' then 'revoked' when 'TERMINATED' then 'revoked' else 'suspended' end`;
 
-/** The columns of an entry that come from the agent's row. */
 const ENTRY_COLUMNS = sql`select did, environment, principal_id, status, ${toListedStatus(sql`status`)}, economic_role, cert_tier, catalog_url, capabilities`;
 
 /** Writes the whole entry from the agent's row as the batch leaves it. `markets`: the codes of its ACTIVE markets. */
@@ -166,7 +164,6 @@ function moveEntries(db: Database, { environment, dids }: Part, status: AgentSta
   );
 }
 
-/** Inserts records, and updates the entries of their agents with the instants of the records. */
 export const recordAndMoveEntries = (
   db: Database,
   each: readonly Change[],
@@ -205,12 +202,14 @@ export const markIndexed = (db: Database, { did, updatedAt }: EntryRow, terms: r
       ),
   );
 
-// The last numbers of the activity log and of the directory's feeds, which a batch notes before it adds many rows (EVT-11). A statement that reads
-// the table that it writes buffers its rows and reads each again; with the note it reads one row instead.
+// ---- Last numbers --------------------------------------------------------------------------------------------------------
 
-const NAME = "noted";
+const NOTE = "noted";
 
-/** Notes the last numbers. The next statement in the batch that adds an entry of the platform, or a change, must be the one that uses them. */
+/**
+ * Notes the last numbers of the activity log and of the directory's feeds before a batch adds many rows (EVT-11): a statement that reads the table that
+ * it writes buffers its rows and reads each again. The next statement in the batch that adds an entry of the platform, or a change, must use the note.
+ */
 export const recordLastNumbers = (
   db: Database,
   platformId: string,
@@ -219,7 +218,7 @@ export const recordLastNumbers = (
   db
     .insert(lastNumbers)
     .values({
-      name: NAME,
+      name: NOTE,
       activity: selectLastEntry(platformId),
       sandbox: environments.has("sandbox") ? selectLastChangeNumber("sandbox") : 0,
       production: environments.has("production") ? selectLastChangeNumber("production") : 0,
@@ -237,12 +236,11 @@ export const recordLastNumbers = (
       },
     });
 
-/** A noted last number, as an expression. */
 export type LastNumber = SQL;
 
 const selectNotedNumber = (
   column: "activity" | "sandbox" | "production" | "sandbox_at" | "production_at",
-): LastNumber => sql`(select ${sql.raw(column)} from last_numbers where name = ${NAME})`;
+): LastNumber => sql`(select ${sql.raw(column)} from last_numbers where name = ${NOTE})`;
 
 export const LAST_NUMBERS = {
   activity: selectNotedNumber("activity"),

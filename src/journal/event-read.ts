@@ -31,20 +31,18 @@ export async function getEvents(call: ManagementCall, query: EventQuery): Promis
   return toPage(found, page, ({ id }) => ({ at: 0, id }), toEventView);
 }
 
-export const findNamedEvent = ({ db, tenant, deps }: ManagementCall, { event_id }: { event_id: string }) =>
-  findEvent(db, tenant, event_id, computeOldestListed(deps.clock.now()));
-
-export const getEvent = async (call: ManagementCall<EventRow>): Promise<EventView> =>
-  toEventView((await call.read({})).object);
-
-// Maps events to views.
-
 /** Whether an event with this id may have been written before the instant `first`. `aheadMs`: how far the clock that dated it may have been ahead. */
 export const mayBeOlder = (id: string, first: number, aheadMs: number): boolean =>
   (decodeIdInstant("evt", id) ?? first + aheadMs) - aheadMs < first;
 
 /** Events from before this instant are no longer listed (EVT-17). */
 export const computeOldestListed = (now: number): number => now - EVENT_RETENTION_DAYS * DAY_MS;
+
+export const findNamedEvent = ({ db, tenant, deps }: ManagementCall, { event_id }: { event_id: string }) =>
+  findEvent(db, tenant, event_id, computeOldestListed(deps.clock.now()));
+
+export const getEvent = async (call: ManagementCall<EventRow>): Promise<EventView> =>
+  toEventView((await call.read({})).object);
 
 export type ViewedEvent = Pick<EventRow, "id" | "type" | "occurredAt" | "environment" | "object" | "previous">;
 

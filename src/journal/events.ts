@@ -1,5 +1,5 @@
-// The catalogue of events (EVT-1 to EVT-3). An event is written in the batch of the change that it reports, and delivered after the
-// commit (outbox.ts).
+// Events about a platform's resources. An event is written in the batch of the change that it reports (EVT-1 to EVT-3), and delivered to the
+// subscribers after the commit (EVT-4).
 import type { Deps } from "../context.ts";
 import { createId } from "../core/ids.ts";
 import { retryConflicts } from "../core/retry.ts";
@@ -40,10 +40,11 @@ type Members = Record<string, unknown>;
 /** `object` is the resource as the API returns it; `previous` has the earlier values of what changed, depending on the type (EVT-33). */
 export type Event = { readonly type: EventType; readonly object: Members; readonly previous?: Members };
 
+// ---- Recording -----------------------------------------------------------------------------------------------------------
+
 export const recordEvent = (db: Database, owner: Owner, now: number, event: Event): Statement =>
   insertEvent(db, toEventRow(owner, now, event));
 
-/** Builds an event's row, for a caller that needs it before it is written. */
 export const toEventRow = ({ platformId, environment }: Owner, now: number, { type, object, previous }: Event) => ({
   platformId,
   environment,
@@ -112,10 +113,23 @@ export const recordEventForParties = (
   return [write(providerPlatformId, providerDid, null), write(consumerPlatformId, consumerDid, null)];
 };
 
-// The subject of an event (EVT-18): the id by which events can be filtered, besides the DIDs of its agents.
+// ---- The subject (EVT-18) ------------------------------------------------------------------------------------------------
+
+type EventFacts = {
+  readonly type: string;
+  readonly object: Readonly<Record<string, unknown>>;
+  readonly agentDid: string | null;
+  readonly otherDid?: string | null;
+};
+
+/** The id by which events can be filtered, besides the DIDs of its agents; null if that is one of them. */
+export function findEventSubject({ type, object, agentDid, otherDid = null }: EventFacts): string | null {
+  const [noun = ""] = type.split(".");
+  const own = object[OWN_ID[noun] ?? ""];
+  return typeof own !== "string" || own === agentDid || own === otherDid ? null : own;
+}
 
 /** The member of an event's object that holds its subject, by the noun that the type begins with. */
-
 const OWN_ID: Readonly<Record<string, string>> = {
   agent: "did",
   api_key: "key_id",
@@ -129,22 +143,7 @@ const OWN_ID: Readonly<Record<string, string>> = {
   webhook: "webhook_id",
 };
 
-type EventFacts = {
-  readonly type: string;
-  readonly object: Readonly<Record<string, unknown>>;
-  readonly agentDid: string | null;
-  readonly otherDid?: string | null;
-};
-
-/** The id of the resource that the event is about; null if that is one of its agents. */
-export function findEventSubject({ type, object, agentDid, otherDid = null }: EventFacts): string | null {
-  const [noun = ""] = type.split(".");
-  const own = object[OWN_ID[noun] ?? ""];
-  return typeof own !== "string" || own === agentDid || own === otherDid ? null : own;
-}
-
-// Delivers events to their subscribers after the commit (EVT-4). The outbox is read by number from the last mark, so a lost notification loses
-// nothing, and after a crash the same events are delivered again.
+// ---- Delivery (EVT-4) ----------------------------------------------------------------------------------------------------
 
 /**
  * Receives events in order, each at least once. An exception stops the delivery, which is retried. The returned statements are committed with the
@@ -156,12 +155,13 @@ export const EVENT_SLICE = 100;
 /** Among this many waiting events, the oldest tells how late they are: a sandbox clock may have dated the first of them ahead. */
 export const LAG_SEEN_IN = 20;
 
+/** Reads the outbox by number from the last mark, so a lost notification loses nothing, and after a crash the same events are delivered again. */
 export async function deliverNewEvents(deps: Deps, subscribers: readonly Subscriber[]): Promise<number> {
-  for (let handedOn = 0; ; ) {
+  for (let delivered = 0; ; ) {
     // If another run has delivered the same events and moved the mark, the rest is read again.
     const slice = await retryConflicts(() => deliverNextSlice(deps, subscribers));
-    handedOn += slice;
-    if (slice < EVENT_SLICE) return handedOn;
+    delivered += slice;
+    if (slice < EVENT_SLICE) return delivered;
   }
 }
 
@@ -170,10 +170,9 @@ export async function deliverNextSlice(deps: Deps, subscribers: readonly Subscri
   return slice === null ? 0 : deliverSlice(deps, subscribers, slice);
 }
 
-/** New events in order, and the mark that they follow. */
+/** `from`: the mark that the events follow. `oldestAt`: when the oldest of them was written. */
 export type EventSlice = {
   readonly from: number;
-  /** When the oldest of them was written. */
   readonly oldestAt: number;
   readonly last: EventRow;
   readonly events: readonly EventRow[];

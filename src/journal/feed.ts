@@ -5,10 +5,7 @@ import { dateEntry, insertChange, type NotedChanges, putEntry, recordAndMoveEntr
 
 type DirectoryAgent = { readonly environment: Environment; readonly did: string };
 
-/**
- * Records a change of identity, scope, key or markets. Must follow the statements that change the agent's row. `markets`: the codes of its ACTIVE
- * ones.
- */
+/** Records a change of identity, scope, key or markets, after the statements that change the agent's row. `markets`: the codes of its ACTIVE ones. */
 export const recordDirectoryChange = (
   db: Database,
   { environment, did }: DirectoryAgent,
@@ -33,10 +30,7 @@ export const recordRatingChange = (
 export const recordDeparture = (db: Database, { environment, did }: DirectoryAgent): Statement =>
   insertChange(db, { environment, did }, "revoked");
 
-/**
- * Records one change for each agent, in order, and sets their entries to `status`, or keeps their status if it is null. `noted`: the last numbers
- * (last-number-store.ts).
- */
+/** Records one change for each agent, in order. `status`: null keeps the status of their entries. `noted`: the last numbers. */
 export const recordDirectoryChanges = (
   db: Database,
   changeType: ChangeType,

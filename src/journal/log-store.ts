@@ -1,6 +1,4 @@
-// Pages of a log by number, newest first, for any filters. A page reads one range: the whole log, or the entries of one indexed value. Further
-// filters are compared within at most SCANNED rows of that range, so that a page costs the same in a log of any length (EVT-14).
-
+// Store of logs by number: the pages of a log (EVT-14), the operators' log (EVT-16), and the events with their outbox (EVT-4).
 import { asc, desc, eq, type SQL, sql } from "drizzle-orm";
 import { type SelectedFields, sqliteTable } from "drizzle-orm/sqlite-core";
 import type { OperatorAction } from "../core/vocabulary.ts";
@@ -27,28 +25,40 @@ import {
   outbox,
 } from "../db/tables/journal.ts";
 
-/** A range of a log, and the conditions for its rows. */
+// ---- Pages of a log (EVT-14) ---------------------------------------------------------------------------------------------
+
+/**
+ * A page reads one range: the whole log, or the entries of one indexed value. Further filters are compared within at most SCAN_LIMIT rows of that
+ * range, so that a page costs the same in a log of any length.
+ */
 export type Range = {
   /** The table, and the index that reads the range. */
   readonly source: SQL;
-  /** The conditions that the index finds, without the number. */
+  /** The conditions that the index finds, besides the number. */
   readonly keys: readonly SQL[];
-  /** The number below which the entries are; an expression. */
   readonly below: SQL;
-  /** The number above which they are. */
   readonly above?: SQL | undefined;
   /** The conditions that are compared row by row. */
   readonly rest: readonly SQL[];
 };
 
-const isRowInRange = ({ keys, below, above }: Range): SQL =>
-  sql.join([...keys, sql`seq < ${below}`, ...(above ? [sql`seq > ${above}`] : [])], sql` and `);
+/** The reads of a page. Without further filters, its rows alone show whether more follow. */
+export const readLogPage = <Row>(db: Database, rows: Read<Row[]>, range: Range, limit: number) =>
+  dropAbsentReads({ rows, end: range.rest.length === 0 ? null : findScanEnd(db, range, limit) });
 
-/** The rows that a page may scan, in its order. */
-const selectScannedRows = (range: Range): SQL =>
-  sql`(select * from ${range.source} where ${isRowInRange(range)} order by seq desc limit ${SCAN_LIMIT})`;
+/** `next`: the number of the entry after which the log continues; null at its end. */
+export type Slice<Row> = { readonly rows: readonly Row[]; readonly next: number | null };
 
-const matchRest = ({ rest }: Range): SQL => sql.join([...rest], sql` and `);
+type FoundPage<Row> = { readonly rows: readonly Row[]; readonly end?: number | null | undefined };
+
+/** `rows`: up to `limit` + 1. */
+export function toSlice<Row extends { readonly seq: number }>(
+  { rows, end }: FoundPage<Row>,
+  limit: number,
+): Slice<Row> {
+  const shown = rows.slice(0, limit);
+  return { rows: shown, next: rows.length > limit ? (shown.at(-1)?.seq ?? null) : (end ?? null) };
+}
 
 export function findLogRows<Row>(db: Database, columns: SelectedFields, range: Range, limit: number): Read<Row[]> {
   const rows =
@@ -70,11 +80,15 @@ export function findScanEnd(db: Database, range: Range, limit: number): Read<num
   return read(db.select({ seq: sql<number>`seq` }).from(last), ([row]) => row?.seq ?? null);
 }
 
-/** The reads of a page. Without further filters, its rows alone show whether more follow. */
-export const readLogPage = <Row>(db: Database, rows: Read<Row[]>, range: Range, limit: number) =>
-  dropAbsentReads({ rows, end: range.rest.length === 0 ? null : findScanEnd(db, range, limit) });
+const isRowInRange = ({ keys, below, above }: Range): SQL =>
+  sql.join([...keys, sql`seq < ${below}`, ...(above ? [sql`seq > ${above}`] : [])], sql` and `);
 
-// Store of the operators' log. An entry's number is the row's own key, assigned in the batch.
+const selectScannedRows = (range: Range): SQL =>
+  sql`(select * from ${range.source} where ${isRowInRange(range)} order by seq desc limit ${SCAN_LIMIT})`;
+
+const matchRest = ({ rest }: Range): SQL => sql.join([...rest], sql` and `);
+
+// ---- The operators' log (EVT-16) -----------------------------------------------------------------------------------------
 
 export const insertOperatorEntry = (db: Database, row: Omit<OperatorEntryRow, "seq">): Statement =>
   db.insert(operatorEntries).values(row);
@@ -85,7 +99,7 @@ export type OperatorFilter = {
   readonly action?: OperatorAction | undefined;
 };
 
-const INDEXES = {
+const OPERATOR_INDEXES = {
   platformId: [sql`platform_id`, sql`operator_entries indexed by operator_entries_by_platform`],
   actor: [sql`operator_id`, sql`operator_entries indexed by operator_entries_by_operator`],
   action: [sql`action`, sql`operator_entries indexed by operator_entries_by_action`],
@@ -93,23 +107,25 @@ const INDEXES = {
 
 /** The first filter is found by its index, and the others are compared row by row. `below`: the number after which the page continues. */
 export function toOperatorRange(filter: OperatorFilter, below: number | null): Range {
-  const given = (Object.keys(INDEXES) as (keyof OperatorFilter)[]).filter((name) => filter[name] !== undefined);
+  const given = (Object.keys(OPERATOR_INDEXES) as (keyof OperatorFilter)[]).filter(
+    (name) => filter[name] !== undefined,
+  );
   const [first, ...others] = given;
-  const equals = (name: keyof OperatorFilter) => sql`${INDEXES[name][0]} = ${filter[name]}`;
+  const equals = (name: keyof OperatorFilter) => sql`${OPERATOR_INDEXES[name][0]} = ${filter[name]}`;
   return {
-    source: first === undefined ? sql`operator_entries` : INDEXES[first][1],
+    source: first === undefined ? sql`operator_entries` : OPERATOR_INDEXES[first][1],
     keys: first === undefined ? [] : [equals(first)],
     below: sql`${below ?? Number.MAX_SAFE_INTEGER}`,
     rest: others.map(equals),
   };
 }
 
-const columns = selectBareColumns(operatorEntries);
+const operatorColumns = selectBareColumns(operatorEntries);
 
 export const readOperatorEntries = (db: Database, range: Range, limit: number) =>
-  readLogPage(db, findLogRows<OperatorEntryRow>(db, columns, range, limit), range, limit);
+  readLogPage(db, findLogRows<OperatorEntryRow>(db, operatorColumns, range, limit), range, limit);
 
-// Store of events, one at a time or many at once as JSON.
+// ---- Events --------------------------------------------------------------------------------------------------------------
 
 /** The events without `seq`, which SQLite assigns: a statement that names the column, even as null, reads one row more for each event. */
 const newEvents = sqliteTable("events", eventColumns);
@@ -120,24 +136,6 @@ export const insertEvent = (db: Database, row: Event): Statement => ({
   statement: compiledEventInsert(db, row),
   notifies: {},
 });
-
-export const findEventsOf = (db: Database, platformId: string, slice: number): Read<number[]> =>
-  read(
-    db
-      .select({ seq: sql<number>`seq` })
-      .from(
-        sql`(select seq from events indexed by events_by_tenant where listed = 1 and platform_id = ${platformId}
-          union all select seq from events not indexed where seq > ${selectMark("listed")} and platform_id = ${platformId})`,
-      )
-      .limit(slice),
-    (rows) => rows.map(({ seq }) => seq),
-  );
-
-export const deleteEvents = (db: Database, seqs: readonly number[]): Statement =>
-  db.delete(events).where(isOneOf(events.seq, seqs));
-
-export const markListed = (db: Database, after: number, to: number): Statement =>
-  db.update(events).set({ listed: 1 }).where(sql`${events.seq} > ${after} and ${events.seq} <= ${to}`);
 
 type EventOfOne = Pick<Event, "platformId" | "environment" | "id" | "object" | "previous" | "agentDid" | "subject">;
 
@@ -164,7 +162,25 @@ export const insertEvents = (
     notifies: {},
   }));
 
-// Store of the outbox: events by number, and the number of the last delivered one.
+export const findEventsOf = (db: Database, platformId: string, slice: number): Read<number[]> =>
+  read(
+    db
+      .select({ seq: sql<number>`seq` })
+      .from(
+        sql`(select seq from events indexed by events_by_tenant where listed = 1 and platform_id = ${platformId}
+          union all select seq from events not indexed where seq > ${selectMark("listed")} and platform_id = ${platformId})`,
+      )
+      .limit(slice),
+    (rows) => rows.map(({ seq }) => seq),
+  );
+
+export const deleteEvents = (db: Database, seqs: readonly number[]): Statement =>
+  db.delete(events).where(isOneOf(events.seq, seqs));
+
+export const markListed = (db: Database, after: number, to: number): Statement =>
+  db.update(events).set({ listed: 1 }).where(sql`${events.seq} > ${after} and ${events.seq} <= ${to}`);
+
+// ---- The outbox (EVT-4) --------------------------------------------------------------------------------------------------
 
 /** Each mark follows the events on its own: for the subscribers, for the event list, and for webhooks. */
 type Mark = "all" | "listed" | "webhooks";
@@ -172,10 +188,8 @@ type Mark = "all" | "listed" | "webhooks";
 export const findMark = (db: Database, name: Mark = "all"): Read<{ seq: number } | null> =>
   readOne(db.select({ seq: outbox.seq }).from(outbox).where(eq(outbox.name, name)));
 
-/** The number of a mark, as an expression; 0 before the first event. */
 export const selectMark = (name: Mark): SQL => sql`coalesce((select seq from outbox where name = ${name}), 0)`;
 
-/** Finds the events after the mark `all`, in their order. */
 export const findNewEvents = (db: Database, limit: number): Read<EventRow[]> =>
   readAll(
     db

@@ -6,14 +6,13 @@ import { encodeCursor, hashListing, type Page } from "../core/page.ts";
 import type { Actor, OperatorAction } from "../core/vocabulary.ts";
 import type { Database, Statement } from "../db/batch.ts";
 import type { OperatorEntryRow } from "../db/tables/journal.ts";
-import { insertOperatorEntry, readOperatorEntries, toOperatorRange } from "./log-store.ts";
+import { insertOperatorEntry, readOperatorEntries, toOperatorRange, toSlice } from "./log-store.ts";
 import type { OperatorEntry } from "./responses.ts";
 import type { OperatorLogQuery } from "./schema.ts";
 
 export type OperatorAct = {
   readonly action: OperatorAction;
   readonly subject: { readonly type: string; readonly id: string };
-  /** The account that the act concerns. */
   readonly platformId?: string;
   /** Facts for a later reader; never a secret or the content of a document. */
   readonly detail?: Readonly<Record<string, unknown>>;
@@ -35,7 +34,7 @@ export const recordOperatorEntry = (
     detail: detail ?? null,
   });
 
-// Lists the operators' log (EVT-16).
+// ---- The list ------------------------------------------------------------------------------------------------------------
 
 export async function getOperatorLog(call: OperatorCall, query: OperatorLogQuery): Promise<Page<OperatorEntry>> {
   const { db } = call;
@@ -56,17 +55,3 @@ const toOperatorEntry = (row: OperatorEntryRow): OperatorEntry => ({
   platform_id: row.platformId,
   ...(row.detail !== null && { detail: row.detail }),
 });
-
-// A page or a slice of a log, as one trip reads it (EVT-14).
-
-/** `next`: the number of the entry after which the log continues; null at its end. */
-
-export type Slice<Row> = { readonly rows: readonly Row[]; readonly next: number | null };
-
-type Found<Row> = { readonly rows: readonly Row[]; readonly end?: number | null | undefined };
-
-/** `rows`: up to `limit` + 1. */
-export function toSlice<Row extends { readonly seq: number }>({ rows, end }: Found<Row>, limit: number): Slice<Row> {
-  const shown = rows.slice(0, limit);
-  return { rows: shown, next: rows.length > limit ? (shown.at(-1)?.seq ?? null) : (end ?? null) };
-}

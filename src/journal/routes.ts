@@ -1,4 +1,4 @@
-// Routes of the activity log (EVT-13 to EVT-15).
+// Routes of the activity log (EVT-13 to EVT-15), of events (EVT-18), of the operator's alerts (JOB-10) and of the operators' own log (EVT-16).
 import { answerCsv, type CsvColumn, prefersCsv } from "../http/answer.ts";
 import { defineRoute } from "../http/route.ts";
 import { getHeads, verifyActivity } from "./activity-heads.ts";
@@ -18,7 +18,7 @@ import {
   verifyQuery,
 } from "./schema.ts";
 
-const COLUMNS: readonly CsvColumn<ActivityEntry>[] = [
+const ACTIVITY_COLUMNS: readonly CsvColumn<ActivityEntry>[] = [
   ["id", ({ id }) => id],
   ["seq", ({ seq }) => seq],
   ["occurred_at", ({ occurred_at }) => occurred_at],
@@ -43,7 +43,7 @@ export const activityRoutes = [
     headers: ["accept"],
     handle: async (call, { query, headers }) =>
       prefersCsv(headers["accept"])
-        ? answerCsv("activity", COLUMNS, await exportActivity(call, query))
+        ? answerCsv("activity", ACTIVITY_COLUMNS, await exportActivity(call, query))
         : getActivity(call, query),
   }),
   defineRoute({
@@ -67,8 +67,6 @@ export const activityRoutes = [
     handle: (call, { query }) => verifyActivity(call, query),
   }),
 ];
-
-// Routes of a platform's events (EVT-18).
 
 export const eventRoutes = [
   defineRoute({
@@ -94,8 +92,6 @@ export const eventRoutes = [
   }),
 ];
 
-// Routes of the operator's alerts (JOB-10).
-
 export const alertRoutes = [
   defineRoute({
     method: "get",
@@ -119,8 +115,6 @@ export const alertRoutes = [
     handle: acknowledgeAlert,
   }),
 ];
-
-// Route of the operators' own log (EVT-16).
 
 export const operatorLogRoutes = [
   defineRoute({

@@ -14,7 +14,6 @@ type Numbered = { readonly seq: number };
 export type RunningLog<Row extends Numbered, Also = null> = {
   /** How far the log is hashed; null if nothing is hashed yet. */
   readonly reached: (db: Database) => Read<Link | null>;
-  /** The entries that follow, in order. */
   readonly unhashed: (db: Database, limit: number) => Read<Row[]>;
   /** An entry exactly as the API returns it. */
   readonly view: (row: Row) => object;
@@ -69,7 +68,6 @@ async function hashSlice<Row extends Numbered, Also>({ db }: Deps, log: RunningL
   return { ...to, missing, more: rows.length === SLICE && missing === null };
 }
 
-/** Hashes the entries up to the first gap. */
 async function hashRows<Row extends Numbered>(
   { view }: Pick<RunningLog<Row>, "view">,
   rows: readonly Row[],

@@ -1,15 +1,17 @@
-// Wire schemas of the activity log.
-
+// Wire schemas of the activity log, of events (EVT-1), of alerts and of the operators' log.
 import * as z from "zod";
 import { decodeIdInstant } from "../core/ids.ts";
 import { ACTIVITY_ACTIONS, ACTOR_TYPES, OPERATOR_ACTIONS } from "../core/vocabulary.ts";
 import { buildStartSchema, environment, instantInput, pageQuery } from "../http/schemas.ts";
 import { EVENT_TYPES } from "./events.ts";
 
+const word = z.string().min(1).max(320);
+
+// ---- The activity log ----------------------------------------------------------------------------------------------------
+
 export const activityAction = z.enum(ACTIVITY_ACTIONS).register(z.globalRegistry, { id: "ActivityAction" });
 export const actorType = z.enum(ACTOR_TYPES).register(z.globalRegistry, { id: "ActorType" });
 
-const word = z.string().min(1).max(320);
 export const activityQuery = z.strictObject({
   ...pageQuery,
   subject_type: z.string().min(1).max(50).optional(),
@@ -32,7 +34,7 @@ export type VerifyQuery = z.infer<typeof verifyQuery>;
 export const BREAKS = ["sequence_broken", "hash_mismatch", "head_mismatch"] as const;
 export type Break = (typeof BREAKS)[number];
 
-// Wire schemas of events (EVT-1).
+// ---- Events --------------------------------------------------------------------------------------------------------------
 
 const since = buildStartSchema("the id of an event", (text) =>
   decodeIdInstant("evt", text) === null ? null : { id: text },
@@ -50,13 +52,13 @@ export type EventQuery = z.infer<typeof eventQuery>;
 
 export const eventParams = z.object({ event_id: z.string() });
 
-// Wire schemas of alerts.
+// ---- Alerts --------------------------------------------------------------------------------------------------------------
 
 export const alertParams = z.object({ alert_id: z.string() });
 export const alertQuery = z.strictObject({ ...pageQuery, status: z.enum(["open", "acknowledged"]).default("open") });
 export type AlertQuery = z.infer<typeof alertQuery>;
 
-// Wire schemas of the operators' log.
+// ---- The operators' log --------------------------------------------------------------------------------------------------
 
 export const operatorAction = z.enum(OPERATOR_ACTIONS).register(z.globalRegistry, { id: "OperatorAction" });
 

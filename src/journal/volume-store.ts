@@ -1,5 +1,5 @@
-// Store of each account's volume on its last day (EVT-35): one row per account, to which each batch adds.
-
+// Store of each account's volume on its last day, to which each batch adds (EVT-35), and of each activity log's chain: how far it is hashed, and its
+// signed heads (EVT-12, EVT-13).
 import { and, asc, eq, getTableColumns, gte, lte, type SQL, sql } from "drizzle-orm";
 import type { Due } from "../core/clock.ts";
 import { DAY_MS } from "../core/limits.ts";
@@ -20,6 +20,8 @@ import {
   type VolumeRow,
 } from "../db/tables/journal.ts";
 import { FIRST_HASH } from "../protocol/running-hash.ts";
+
+// ---- Volumes (EVT-35) ----------------------------------------------------------------------------------------------------
 
 export type VolumeCounts = Omit<VolumeRow, "platformId" | "day">;
 /** `volume`: null before the account's first event. */
@@ -46,23 +48,13 @@ export function findVolumes(db: Database, platformIds: readonly string[]): Read<
   );
 }
 
-const NAMES = [
-  ["sandboxEvents", "sandbox_events"],
-  ["sandboxDeliveries", "sandbox_deliveries"],
-  ["sandboxBytes", "sandbox_bytes"],
-  ["productionEvents", "production_events"],
-  ["productionDeliveries", "production_deliveries"],
-  ["productionBytes", "production_bytes"],
-  ["mails", "mails"],
-] as const satisfies readonly (readonly [keyof VolumeCounts, string])[];
-
 /** Adds to the counts of the day; a later day begins with zeros. */
 export const addVolumes = (
   db: Database,
   added: readonly (Partial<VolumeCounts> & Pick<VolumeRow, "platformId">)[],
   now: number,
 ): Statement[] =>
-  splitIntoParts(added.map((one) => [one.platformId, ...NAMES.map(([key]) => one[key] ?? 0)])).map(({ rows }) =>
+  splitIntoParts(added.map((one) => [one.platformId, ...COUNT_COLUMNS.map(([key]) => one[key] ?? 0)])).map(({ rows }) =>
     db
       .insert(accountVolumes)
       .select(
@@ -74,7 +66,7 @@ export const addVolumes = (
         set: {
           day: sql`max(day, excluded.day)`,
           ...Object.fromEntries(
-            NAMES.map(([key, name]) => {
+            COUNT_COLUMNS.map(([key, name]) => {
               const column = sql.raw(name);
               return [key, sql`iif(excluded.day > day, 0, account_volumes.${column}) + excluded.${column}`];
             }),
@@ -82,6 +74,16 @@ export const addVolumes = (
         },
       }),
   );
+
+const COUNT_COLUMNS = [
+  ["sandboxEvents", "sandbox_events"],
+  ["sandboxDeliveries", "sandbox_deliveries"],
+  ["sandboxBytes", "sandbox_bytes"],
+  ["productionEvents", "production_events"],
+  ["productionDeliveries", "production_deliveries"],
+  ["productionBytes", "production_bytes"],
+  ["mails", "mails"],
+] as const satisfies readonly (readonly [keyof VolumeCounts, string])[];
 
 export const markVolume = (db: Database, platformId: string, environment: Environment, mark: VolumeMark): Statement =>
   db
@@ -94,9 +96,7 @@ export const markVolume = (db: Database, platformId: string, environment: Enviro
 export const deleteVolumes = (db: Database, platformIds: SQL): Statement =>
   db.delete(accountVolumes).where(sql`${accountVolumes.platformId} in ${platformIds}`);
 
-// Store of how far each activity log is hashed, and of its signed heads (EVT-12, EVT-13).
-
-export const CHECK_MS = DAY_MS;
+// ---- Chains (EVT-12) -----------------------------------------------------------------------------------------------------
 
 /** Begins the chain of a new platform, in the batch that creates it; its first head follows within a minute. An existing chain stays as it is. */
 export const beginChain = (db: Database, platformId: string, now: number): Statement =>
@@ -120,7 +120,6 @@ export const moveChain = (db: Database, platformId: string, from: number, to: Li
       .where(and(eq(activityChains.platformId, platformId), eq(activityChains.seq, from))),
   );
 
-/** The chains whose check is due, oldest first. */
 export const findDueChains = (db: Database, now: number, after: Due, limit: number): Read<Due[]> =>
   readAll(
     db
@@ -142,17 +141,16 @@ export const recordChecked = (db: Database, chain: ChainRow, now: number, headSe
     db,
     db
       .update(activityChains)
-      .set({ checkAt: now + CHECK_MS, headSeq })
+      .set({ checkAt: now + DAY_MS, headSeq })
       .where(and(eq(activityChains.platformId, chain.platformId), eq(activityChains.checkAt, chain.checkAt))),
   );
 
-/** For accounts whose address was never verified. */
 export const deleteChains = (db: Database, platformIds: SQL): Statement[] => [
   db.delete(activityHeads).where(sql`${activityHeads.platformId} in ${platformIds}`),
   db.delete(activityChains).where(sql`${activityChains.platformId} in ${platformIds}`),
 ];
 
-// ---- Heads ---------------------------------------------------------------------------------------------------------------
+// ---- Heads (EVT-13) ------------------------------------------------------------------------------------------------------
 
 export const insertHead = (db: Database, head: HeadRow): Statement => db.insert(activityHeads).values(head);
 

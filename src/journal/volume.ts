@@ -24,7 +24,6 @@ export type Counted = {
   readonly bytes: number;
 };
 
-/** The share of a quota that raises an alert before the quota is used up. */
 const WARNED_AT = 0.8;
 
 /** `found`: the volumes of all accounts in `counted`, as they were read. */
@@ -68,7 +67,6 @@ const toVolume = (counts: Counts, environment: Environment): Volume => ({
 });
 
 const NO_VOLUME: Volume = { events: 0, event_bytes: 0 };
-/** The volume of the current day; zero if the row is of an earlier one. */
 export const toVolumeOfDay = (row: FoundVolume["volume"], environment: Environment, now: number): Volume =>
   row?.day === toVolumeDay(now) ? toVolume(row, environment) : NO_VOLUME;
 
