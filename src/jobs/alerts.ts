@@ -1,9 +1,8 @@
-// Alerts about jobs (JOB-9).
+// Alerts about jobs (JOB-9), and the job that mails alerts to the operator each minute (JOB-11).
 import { MINUTE_MS } from "../core/limits.ts";
 import { type Alert, findAlertMails, sendAlertMails } from "../journal/alerts.ts";
 import type { BulkJob } from "./job.ts";
 
-/** A row that has been due for this long should have been recorded. */
 const LATE_MS = 10 * MINUTE_MS;
 
 export const toJobFailedAlert = (job: string, message: string): Alert => ({
@@ -21,8 +20,6 @@ export function toJobLateAlert(job: string, oldestDueAt: number | null, now: num
     message: `The oldest row that the job found has been due for ${minutes} minutes.`,
   };
 }
-
-// Mails alerts to the operator, each minute (JOB-11).
 
 export const mailAlertsJob: BulkJob = {
   kind: "bulk",

@@ -45,7 +45,6 @@ export type BulkJob = {
   readonly here?: RunsHere;
   /** How many slices one message runs (JOB-12). */
   readonly slices: number;
-  /** Finds the next slice after a position; null if nothing is due. */
   readonly find: (deps: Deps, after: Due) => Promise<Slice | null>;
 };
 

@@ -28,7 +28,6 @@ export async function getJobs({ db, deps, read }: OperatorCall): Promise<JobList
   };
 }
 
-/** The job that looks each minute for waiting deliveries. */
 const DELIVERY_JOB = "deliver_webhooks";
 
 const EVENT_JOBS: ReadonlySet<string> = new Set(["hand_on_events", "fan_out_events"]);
@@ -63,6 +62,5 @@ const toJobView = (row: JobRow): JobView => ({
     row.lastError === null || row.lastErrorAt === null ? null : { at: toIso(row.lastErrorAt), message: row.lastError },
 });
 
-/** How long the oldest found row had been due when the run began. */
 export const computeLateSeconds = ({ oldestDueAt, startedAt }: Pick<JobRow, "oldestDueAt" | "startedAt">): number =>
   oldestDueAt === null ? 0 : Math.max(0, Math.floor((startedAt - oldestDueAt) / SECOND_MS));

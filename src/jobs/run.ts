@@ -6,44 +6,12 @@ import { BEFORE_FIRST_DUE, type Due } from "../core/clock.ts";
 import { Conflict, runConcurrently } from "../core/retry.ts";
 import { commit, type Statement } from "../db/batch.ts";
 import { raiseAlert } from "../journal/alerts.ts";
-import { deliverSlice, EVENT_SLICE, findOutboxSlice, type Subscriber } from "../journal/events.ts";
 import { toJobFailedAlert, toJobLateAlert } from "./alerts.ts";
 import type { BulkJob, EachJob, Job, RowFailure, SetResult, Slice, SliceResult } from "./job.ts";
 import { type Progress, recordProgress } from "./store.ts";
 
-/** The number of rows in one reading, and in one part. */
 export const FOUND_AT_ONCE = 1_000;
-const PART = 20;
-const MESSAGES = 100;
-
-export function raiseIfLate({ db, clock }: Deps, job: Job, oldestDueAt: number | null): Statement[] {
-  const late = toJobLateAlert(job.name, oldestDueAt, clock.now());
-  return late ? [raiseAlert(db, late)] : [];
-}
-
-export function toMessages(
-  { name: job, part = PART, spreadSeconds = 0 }: EachJob,
-  due: readonly Due[],
-): QueuedJobMessage[] {
-  const messages: QueuedJobMessage[] = [];
-  for (let at = 0; at < due.length; at += part) {
-    const body: JobMessage = { kind: "record", job, ids: due.slice(at, at + part).map(({ id }) => id) };
-    messages.push({ body, delaySeconds: Math.floor((at * spreadSeconds) / FOUND_AT_ONCE) });
-  }
-  const last = due.at(-1);
-  // Sent together, so that the delays of all readings end at the same time.
-  if (last && due.length === FOUND_AT_ONCE) messages.push({ body: { kind: "find", job, after: last } });
-  return messages;
-}
-
-export type QueuedJobMessage = MessageSendRequest<JobMessage>;
-
-export async function sendAll(
-  { JOB_QUEUE }: Pick<Env, "JOB_QUEUE">,
-  messages: readonly QueuedJobMessage[],
-): Promise<void> {
-  for (let at = 0; at < messages.length; at += MESSAGES) await JOB_QUEUE.sendBatch(messages.slice(at, at + MESSAGES));
-}
+const ROWS_PER_PART = 20;
 
 export async function runMessage(deps: Deps, jobs: readonly Job[], message: JobMessage): Promise<void> {
   const job = jobs.find(({ name }) => name === message.job);
@@ -77,6 +45,38 @@ async function processMessage(deps: Deps, job: Job, message: JobMessage): Promis
 }
 
 const NO_PROGRESS: MessageProgress = { done: 0, failed: 0, pending: -1, found: 0, oldestDueAt: null, lastError: null };
+
+export function raiseIfLate({ db, clock }: Deps, job: Job, oldestDueAt: number | null): Statement[] {
+  const late = toJobLateAlert(job.name, oldestDueAt, clock.now());
+  return late ? [raiseAlert(db, late)] : [];
+}
+
+export function toMessages(
+  { name: job, part = ROWS_PER_PART, spreadSeconds = 0 }: EachJob,
+  due: readonly Due[],
+): QueuedJobMessage[] {
+  const messages: QueuedJobMessage[] = [];
+  for (let at = 0; at < due.length; at += part) {
+    const body: JobMessage = { kind: "record", job, ids: due.slice(at, at + part).map(({ id }) => id) };
+    messages.push({ body, delaySeconds: Math.floor((at * spreadSeconds) / FOUND_AT_ONCE) });
+  }
+  const last = due.at(-1);
+  // Sent together, so that the delays of all readings end at the same time.
+  if (last && due.length === FOUND_AT_ONCE) messages.push({ body: { kind: "find", job, after: last } });
+  return messages;
+}
+
+export type QueuedJobMessage = MessageSendRequest<JobMessage>;
+
+const MESSAGES_PER_SEND = 100;
+
+export async function sendAll(
+  { JOB_QUEUE }: Pick<Env, "JOB_QUEUE">,
+  messages: readonly QueuedJobMessage[],
+): Promise<void> {
+  for (let at = 0; at < messages.length; at += MESSAGES_PER_SEND)
+    await JOB_QUEUE.sendBatch(messages.slice(at, at + MESSAGES_PER_SEND));
+}
 
 /** `own`: 1 if the job's run waits for this message. */
 async function findMore(deps: Deps, job: EachJob, after: Due, own: number): Promise<MessageProgress> {
@@ -115,7 +115,6 @@ export async function runSlices(
     }
     return { ...worked, left };
   } catch (thrown) {
-    // Another run has recorded this slice.
     if (thrown instanceof Conflict) return { ...worked, left: null };
     const { failed, lastError } = logFailure(job.name, null, thrown);
     return { ...worked, failed: worked.failed + failed, lastError, left: null };
@@ -132,35 +131,31 @@ function addFailures(job: BulkJob, worked: MessageProgress, failures: readonly R
 export type Counts = Pick<Progress, "done" | "failed" | "lastError">;
 /** `left`: rows that were recorded in part. */
 export type Part = Counts & { readonly left: readonly string[] };
-/** The part of a job that records one row. */
+const NOTHING_RECORDED: Part = { done: 0, failed: 0, lastError: null, left: [] };
+
 export type Recorder = Pick<EachJob, "name" | "record">;
 
 /** Lets other calls run between two sets. */
 const SET_REST_MS = 5;
 
-/**
- * Records the rows of a message, as a set if the job can. `alone`: rows of a set that each need a batch of their own. Another message records
- * them, because the set has used up the statements of this invocation.
- */
+/** Records rows as a set if the job can. Another message records the rows in `alone`, because the set has used up this invocation's statements. */
 async function recordRows(
   deps: Deps,
   job: EachJob,
   { ids, alone }: { readonly ids: readonly string[]; readonly alone?: true },
 ): Promise<Part & Pick<SetResult, "alone">> {
   if (!job.recordSet || alone || ids.length === 1) return { ...(await recordPart(deps, job, ids)), alone: [] };
-  const none = { done: 0, failed: 0, lastError: null, left: [] };
   try {
     const recorded = await job.recordSet(deps, ids);
     await scheduler.wait(SET_REST_MS);
-    return { ...none, ...recorded };
+    return { ...NOTHING_RECORDED, ...recorded };
   } catch (thrown) {
     // A Conflict: another writer has changed a row. Other failures show again at the row that causes them.
     if (!(thrown instanceof Conflict)) logFailure(job.name, null, thrown);
-    return { ...none, alone: ids };
+    return { ...NOTHING_RECORDED, alone: ids };
   }
 }
 
-/** Records the rows of a part, at most six at a time. */
 export async function recordPart(deps: Deps, job: Recorder, ids: readonly string[], atOnce?: number): Promise<Part> {
   const outcomes: Part[] = [];
   await runConcurrently(ids, async (id) => void outcomes.push(await recordOne(deps, job, id)), atOnce);
@@ -171,19 +166,17 @@ export async function recordPart(deps: Deps, job: Recorder, ids: readonly string
       lastError: one.lastError ?? sum.lastError,
       left: [...sum.left, ...one.left],
     }),
-    { done: 0, failed: 0, lastError: null, left: [] },
+    NOTHING_RECORDED,
   );
 }
 
 async function recordOne(deps: Deps, job: Recorder, id: string): Promise<Part> {
-  const none = { done: 0, failed: 0, lastError: null, left: [] };
   try {
     const recorded = await job.record(deps, id);
-    // A row counts only when all of it is recorded.
-    return recorded === "more" ? { ...none, left: [id] } : { ...none, done: recorded ? 1 : 0 };
+    return recorded === "more" ? { ...NOTHING_RECORDED, left: [id] } : { ...NOTHING_RECORDED, done: recorded ? 1 : 0 };
   } catch (thrown) {
     // Another writer has changed the row. If it is still due, the next run finds it.
-    return thrown instanceof Conflict ? none : { ...none, ...logFailure(job.name, id, thrown) };
+    return thrown instanceof Conflict ? NOTHING_RECORDED : { ...NOTHING_RECORDED, ...logFailure(job.name, id, thrown) };
   }
 }
 
@@ -217,24 +210,3 @@ export async function runToEnd(deps: Deps, job: Job): Promise<number> {
   }
   return done;
 }
-
-// Delivers events whose notification was lost, each minute (EVT-4).
-
-export const handOnJob = (subscribers: readonly Subscriber[]): BulkJob => ({
-  kind: "bulk",
-  name: "hand_on_events",
-  here: true,
-  slices: 5,
-  find: async (deps) => {
-    const slice = await findOutboxSlice(deps);
-    if (slice === null) return null;
-    return {
-      oldestDueAt: slice.oldestAt,
-      run: async () => {
-        const done = await deliverSlice(deps, subscribers, slice);
-        // Events are delivered in order, so a failed one stops those after it.
-        return { done, failed: [], next: done === EVENT_SLICE ? BEFORE_FIRST_DUE : null };
-      },
-    };
-  },
-});

@@ -26,10 +26,9 @@ const STALLED_MS = 5 * MINUTE_MS;
 /** A trigger may come some seconds early. */
 const HEARTBEAT_MS = 14.5 * MINUTE_MS;
 
-/** `looking`: deps whose database sends the first reads of all jobs in one trip. `runs`: the latest runs by job. */
+/** `looking`: deps whose database sends the first reads of all jobs in one trip. `runs`: the latest runs by job or trigger, read in that trip. */
 export type Look = { readonly looking: Deps; readonly runs: Promise<ReadonlyMap<string, JobRow>> };
 
-/** Reads the latest runs in the trip of the jobs' first reads. `names`: the jobs and their trigger. */
 export function beginLook(deps: Deps, names: readonly string[]): Look {
   const looking = { ...deps, db: gatherFirstReads(deps.db) };
   const read = readBatch(looking.db, { rows: findJobs(looking.db, names) });
@@ -48,9 +47,7 @@ export type Started = {
   readonly failures: readonly string[];
 };
 
-/**
- * Starts all jobs except those whose last run still makes progress. A job that fails to start does not stop the others; the next minute tries again.
- */
+/** A job whose last run still makes progress is not started. A job that fails to start does not stop the others; the next minute tries again. */
 export async function startJobs(
   deps: Deps,
   jobs: readonly Job[],
@@ -90,7 +87,6 @@ async function findDue(deps: Deps, job: Job): Promise<FoundRows | null> {
   return first ? { oldestDueAt: first.at, due } : null;
 }
 
-/** `now`: when the trigger looked. */
 type TriggerContext = { readonly now: number; readonly before: JobRow | undefined };
 
 async function startRun(
@@ -147,10 +143,7 @@ async function takeRows(deps: Deps, job: Job, { due, slice }: FoundRows): Promis
   return done + failed === 0 ? null : { found, done, failed, lastError, messages: [] };
 }
 
-/**
- * Writes the row of a trigger each quarter of an hour, so that operators see that the cron runs. While jobs fail to start it writes the row at each
- * run, and once more when all start again.
- */
+/** Writes the trigger's row each quarter of an hour, to show that the cron runs; at each run while jobs fail to start, and once more afterwards. */
 export async function recordTrigger(
   { db }: Deps,
   name: string,

@@ -1,5 +1,4 @@
-// Store of each job's latest run. A run is over when every part is reported done.
-
+// Store of each job's latest run, which is over when every part is reported done, and of the lag of the outbox and the webhooks.
 import { asc, eq, inArray, type SQL, sql } from "drizzle-orm";
 import { decodeIdInstant } from "../core/ids.ts";
 import { type Database, type Read, read, readAll, type Statement } from "../db/batch.ts";
@@ -16,7 +15,6 @@ export const findJobs = (db: Database, names: readonly string[]): Read<JobRow[]>
 export const listJobs = (db: Database): Read<JobRow[]> => readAll(db.select().from(jobs).orderBy(asc(jobs.name)));
 
 type Run = Partial<Pick<Progress, "done" | "failed" | "oldestDueAt" | "lastError">> & {
-  /** When the trigger looked. */
   readonly at: number;
   readonly found: number;
   /** Parts that were sent to the queue; a run without parts is over. */
@@ -37,7 +35,6 @@ export function putRun(db: Database, name: string, run: Run): Statement {
     .onConflictDoUpdate({ target: jobs.name, set, setWhere: sql`${jobs.startedAt} <= ${at}` });
 }
 
-/** The earlier of the stored instant and another one. */
 const selectEarlierDue = (at: number): SQL => sql`min(coalesce(${jobs.oldestDueAt}, ${at}), ${at})`;
 
 /** Notes the oldest due row that was found outside the job's own run. */
@@ -75,8 +72,6 @@ export const recordProgress = (db: Database, name: string, progress: Progress): 
     })
     .where(eq(jobs.name, name));
 };
-
-// Store that measures the lag of the outbox and the webhooks.
 
 /** `oldestAt`: when the first unprocessed event was written, by the clock of its change. */
 export type EventLag = { readonly waiting: number; readonly oldestAt: number | null };

@@ -48,7 +48,6 @@ export const beginWalk = <Kind extends WalkKind>(
   { after = BEFORE_FIRST_DUE, ...begun }: BegunWalk<Kind>,
 ) => db.insert(walks).values({ kind, subject, afterAt: after.at, afterId: after.id, ...begun });
 
-/** The columns of a walk as expressions over a row of a query, from its first position. */
 type BegunColumns = { readonly trigger?: string; readonly report?: SQL; readonly relisting?: true };
 
 /** Stores a walk for each row of a query. `subject`: an expression over it. */
@@ -78,7 +77,6 @@ export const beginWalks = <Kind extends WalkKind>(
 export const WALK_KEY = [walks.kind, walks.subject];
 /** A walk that begins again counts as another one, even within one millisecond. */
 export const RESTARTED_AT = sql`max(excluded.started_at, ${walks.startedAt} + 1)`;
-/** The columns of a running walk that starts again with the first row. */
 export const RESTARTED = { startedAt: RESTARTED_AT, afterAt: BEFORE_FIRST_DUE.at, afterId: BEFORE_FIRST_DUE.id };
 
 /**
@@ -106,7 +104,6 @@ export function advanceWalk(db: Database, walk: Walk<WalkKind>, next: Due | null
   return mustChange(db, db.update(walks).set({ afterAt: at, afterId: id }).where(isAsRead(walk)));
 }
 
-/** Changes walks without moving them. */
 export const changeWalks = (
   db: Database,
   kind: WalkKind,
@@ -118,6 +115,5 @@ export const changeWalks = (
     .set(set)
     .where(and(eq(walks.kind, kind), where));
 
-/** Ends walks, whatever they have left. */
 export const deleteWalks = (db: Database, kind: WalkKind, where: SQL): PlainStatement =>
   db.delete(walks).where(and(eq(walks.kind, kind), where));

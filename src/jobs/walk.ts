@@ -15,9 +15,7 @@ export const SLICE = 200;
 
 export type WalkSlice = {
   readonly statements: readonly Statement[];
-  /** The position after the slice; null after the last slice. */
   readonly next: Due | null;
-  /** The number of rows, for a job that counts them. */
   readonly done?: number;
   /** Runs after the commit. */
   readonly notify?: () => Promise<unknown>;
@@ -25,17 +23,14 @@ export type WalkSlice = {
 
 export type WalkDefinition<Kind extends WalkKind, Found> = {
   readonly kind: Kind;
-  /** The job that continues its walks. */
   readonly job: string;
   /** How many slices one run takes, because the queries of an invocation are limited (JOB-12). */
   readonly slices: number;
-  /** Reads the walk, and what its next slice needs. */
   readonly readSlice: (deps: Deps, subject: string) => Promise<{ readonly walk: Walk<Kind> | null } & Found>;
   /** Builds the next slice; null if the walk has to wait. */
   readonly buildSlice: (deps: Deps, walk: Walk<Kind>, found: Found) => Promise<WalkSlice | null> | WalkSlice | null;
 };
 
-/** Runs the next slice. Returns null if there was none. */
 export const runNextSlice = <Kind extends WalkKind, Found>(
   deps: Deps,
   { readSlice, buildSlice }: WalkDefinition<Kind, Found>,
@@ -74,14 +69,12 @@ export const queueWalk = <Kind extends WalkKind, Found>(
   subject: string,
 ): Promise<unknown> => env.JOB_QUEUE.send({ kind: "record", job, ids: [subject], apart: true });
 
-/** Lets the queue continue the walks of a kind that began at an instant or later. */
 export const queueWalks = <Kind extends WalkKind, Found>(
   { env }: Deps,
   { job }: WalkDefinition<Kind, Found>,
   startedAt: number,
 ): Promise<unknown> => env.JOB_QUEUE.send({ kind: "find", job, after: { at: startedAt, id: "" }, apart: true });
 
-/** Runs some slices in this invocation, and lets the queue continue what is left. */
 export async function runOrQueueWalk<Kind extends WalkKind, Found>(
   deps: Deps,
   definition: WalkDefinition<Kind, Found>,
@@ -91,7 +84,6 @@ export async function runOrQueueWalk<Kind extends WalkKind, Found>(
   if ((await runWalk(deps, definition, subject, slices)) === "more") await queueWalk(deps, definition, subject);
 }
 
-/** Builds the job that continues the walks of a kind. */
 export const buildWalkJob = <Kind extends WalkKind, Found>(
   definition: WalkDefinition<Kind, Found>,
   part?: number,

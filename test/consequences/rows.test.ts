@@ -4,7 +4,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { ROUTES } from "../../src/app.ts";
 import { JOBS, SUBSCRIBERS } from "../../src/cron.ts";
 import type { Route } from "../../src/http/route.ts";
-import { handOnJob } from "../../src/jobs/run.ts";
+import { handOnJob } from "../../src/jobs/tend.ts";
 import { recordEvent } from "../../src/journal/events.ts";
 import { unpackJws } from "../../src/protocol/jws.ts";
 import { RECEIPT_TYPE } from "../../src/protocol/receipt.ts";

@@ -1,7 +1,6 @@
 // The list of a platform's events (EVT-18, EVT-19).
 import { beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { handOnJob } from "../../src/jobs/run.ts";
-import { listEventsJob, listNewEvents, pruneEventsJob } from "../../src/jobs/tend.ts";
+import { handOnJob, listEventsJob, listNewEvents, pruneEventsJob } from "../../src/jobs/tend.ts";
 import { fanOutJob } from "../../src/webhooks/sweep.ts";
 import { checkEvents } from "../support/events.ts";
 import { dumpDatabase } from "../support/variants.ts";
