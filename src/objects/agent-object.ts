@@ -1,7 +1,5 @@
-// One object per agent: a lock that orders the agent's transitions, first come first served (AGT-27). The conditional batch makes them
-// correct; the lock only keeps racing callers apart. A Durable Object does not serialise its own calls across an await, so the queue is
-// a chain of promises (never blockConcurrencyWhile).
-
+// The Durable Objects that put concurrent work in order. A Durable Object does not serialise its own calls across an await, so the queues here are
+// chains of promises (never blockConcurrencyWhile).
 import { DurableObject, RpcTarget } from "cloudflare:workers";
 import { IDEMPOTENCY_LEASE_SECONDS, SECOND_MS } from "../core/limits.ts";
 
@@ -24,6 +22,7 @@ export class AgentLock extends RpcTarget {
 /** `waited`: others held the lock when it was requested, so data of the agent that was read before the grant may be stale. */
 export type GrantedLock = { readonly lock: AgentLock; readonly waited: boolean };
 
+/** One object per agent: a lock that keeps racing transitions apart, first come first served (AGT-27). The conditional batch makes them correct. */
 export class AgentObject extends DurableObject {
   private last: Promise<void> = Promise.resolve();
   private holders = 0;
@@ -63,11 +62,12 @@ async function resolvesWithin(awaited: Promise<void>, waitMs: number): Promise<b
   return ended;
 }
 
-// One object per credential orders the requests in flight under each of its Idempotency-Keys (IDM-5). An object for each key would have to be
-// created with almost every call, which takes longer than the call. It stores nothing: outcomes are in D1, written with the effect.
-
 export type Begun = { state: "go"; token: string } | { state: "processing" } | { state: "other_body" };
 
+/**
+ * One object per credential orders the requests in flight under each of its Idempotency-Keys (IDM-5); creating an object for each key takes longer than
+ * a call. It stores nothing: outcomes are in D1, written with the effect.
+ */
 export class IdempotencyObject extends DurableObject {
   /** Ordered by when the keys were taken, which is also the order in which their leases end. */
   private readonly inFlight = new Map<string, { token: string; bodyHash: string; until: number }>();
@@ -91,19 +91,17 @@ export class IdempotencyObject extends DurableObject {
   }
 }
 
-// One object per platform records what fell due in its sandbox, part by part. Each of its calls is an invocation of its own with its own limit of
-// database queries (JOB-12), so that an advance of the clock records everything before it answers (ACC-28).
-
 /** Rows for one recorder. `ahead`: by how many milliseconds the caller's clock is ahead of real time. */
 export type DuePart = { readonly recorder: string; readonly ids: readonly string[]; readonly ahead: number };
 
+/** One object per platform records due rows of its sandbox before an advance of the clock answers (ACC-28). Each call has its own limits (JOB-12). */
 export abstract class SandboxObject<E = unknown> extends DurableObject<E> {
   private last: Promise<unknown> = Promise.resolve();
 
   /** Returns the rows that are not completely recorded yet. */
   abstract record(part: DuePart): Promise<string[]>;
 
-  /** Runs `work` after all work that was requested before. An object does not serialise its own calls across an await. */
+  /** Runs `work` after all work that was requested before. */
   protected inTurn<T>(work: () => Promise<T>): Promise<T> {
     const turn = this.last.then(work, work);
     this.last = turn;
@@ -111,9 +109,7 @@ export abstract class SandboxObject<E = unknown> extends DurableObject<E> {
   }
 }
 
-// One object per endpoint sends the deliveries of this endpoint alone, so that no endpoint delays another (EVT-25). Code that queues a delivery
-// wakes it.
-
+/** One object per endpoint sends its deliveries, so that no endpoint delays another (EVT-25). Code that queues a delivery wakes it. */
 export abstract class WebhookObject<E = unknown> extends DurableObject<E> {
   /** Returns at once. `afresh`: ends the object's rest, because the endpoint's owner changed or requested something. */
   abstract wake(webhookId: string, afresh?: boolean): void | Promise<void>;

@@ -1,5 +1,4 @@
-// One object for each key and network owns the key's nonces and works on one call at a time (CHN-15). It queues calls itself, because a Durable
-// Object does not serialise its own calls across an await.
+// One object for each key and network owns the key's nonces and works on one call at a time (CHN-15).
 import { DurableObject } from "cloudflare:workers";
 import type { ChainCall, ChainResult, Precedence, Submission, Withdrawal } from "../chain/gateway.ts";
 import { parseNetworks } from "../chain/networks.ts";
@@ -44,7 +43,6 @@ export class ChainSigner extends DurableObject<SignerEnv> {
     return this.inOrder(on, until, (desk) => withdrawTransactions(desk, key));
   }
 
-  /** The key's address, which is the same on every network. */
   async address({ signer }: SignerKey): Promise<ChainResult<string>> {
     return { ok: true, value: deriveAddress(KEY_OF[signer](this.env)) };
   }

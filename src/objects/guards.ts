@@ -1,7 +1,4 @@
-// One object per client network (/24 or /48) holds the places for derivations of passwords (CRED-20) and counts the failed attempts of the last
-// minutes (CRED-21). One object per account counts the account's attempts from everywhere (CRED-31). Both count exactly: an attempt counts as
-// failed before its password is derived, and is removed if it was good, so that simultaneous attempts cannot pass the limit together.
-
+// The Durable Objects that count and remember in their own storage: attempts to log in, and used proofs.
 import { DurableObject } from "cloudflare:workers";
 import { SECOND_MS } from "../core/limits.ts";
 
@@ -21,9 +18,14 @@ export type RefusedAttempt = { readonly ok: false; readonly retryAfterMs: number
 export type Attempt = { readonly ok: true; readonly id: number; readonly left: number } | RefusedAttempt;
 export type DerivationPlace = { readonly ok: true } | RefusedAttempt;
 
-export class AttemptGuard extends DurableObject {
+/**
+ * One object per client network (/24 or /48) holds the places for derivations of passwords (CRED-20) and counts the failed attempts of the last minutes
+ * (CRED-21); one per account counts its attempts from everywhere (CRED-31). Both count exactly: an attempt counts as failed before its password is
+ * derived, and is removed if it was good, so that simultaneous attempts cannot pass the limit together.
+ */
+export class AttemptGuard extends DurableObject<unknown> {
   constructor(state: DurableObjectState, env: unknown) {
-    super(state, env as never);
+    super(state, env);
     this.prepare();
   }
 
@@ -89,8 +91,6 @@ export class AttemptGuard extends DurableObject {
     this.prepare();
   }
 
-  // ---- The bucket ----------------------------------------------------------------------------------------------------------
-
   /** The instant when all taken places are free again. */
   private emptyAt(now: number): number {
     const [row] = this.ctx.storage.sql.exec("select empty_at from bucket").toArray();
@@ -110,7 +110,6 @@ export class AttemptGuard extends DurableObject {
     );
   }
 
-  /** Sets the alarm to when everything counted has left its window. */
   private async forgetAt(earliest: number): Promise<void> {
     const { storage } = this.ctx;
     const at = Math.max(earliest, this.emptyAt(earliest), (await storage.getAlarm()) ?? 0);
@@ -120,20 +119,18 @@ export class AttemptGuard extends DurableObject {
 
 type Row = Record<string, SqlStorageValue>;
 
-/** Returns the milliseconds until fewer than `most` of the rows, given oldest first, are within the window. */
+/** `rows`: oldest first. */
 function computeMsUntilBelow(rows: readonly Row[], most: number, now: number, windowMs: number): number {
   const leaves = rows.length < most ? undefined : rows[rows.length - most];
   return leaves === undefined ? 0 : Number(leaves["at"]) + windowMs - now;
 }
 
-// One object per calling DID records the uses of its proofs until each proof is stale (PRF-7, PRF-8). They are in storage, so that an eviction
-// loses nothing.
-
 const SWEEP_AFTER_MS = 120 * SECOND_MS;
 
-export class ReplayGuard extends DurableObject {
+/** One object per calling DID stores the uses of its proofs until each is stale, so that an eviction loses none (PRF-7, PRF-8). */
+export class ReplayGuard extends DurableObject<unknown> {
   constructor(state: DurableObjectState, env: unknown) {
-    super(state, env as never);
+    super(state, env);
     this.prepare();
   }
 

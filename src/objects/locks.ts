@@ -9,7 +9,6 @@ type AgentsBinding = { readonly AGENTS: DurableObjectNamespace<AgentObject> };
 const CALL_WAIT_MS = 5 * SECOND_MS;
 export const RETRY_WAIT_MS = 10 * SECOND_MS;
 
-/** Released when it is disposed. `waited`: others held it when it was requested. */
 export type HeldLock = Disposable & { readonly waited: boolean };
 
 /** Returns null if others hold the lock for longer than `waitMs`, or if its object fails, as when a new version of the Worker resets it. */
@@ -29,9 +28,8 @@ export async function takeLock(
 }
 
 /**
- * Makes a change that many callers may make at once, such as of two agents' rating sums. The first attempt takes no locks. After a conflict, it
- * takes the locks of every agent that the change touches, so that the changes of a busy agent queue instead of starving each other. `attempt`
- * reads, decides and commits, and names the agents that it touches before it commits.
+ * Makes a change that many callers may make at once. Only after a conflict, it takes the locks of every agent that the change touches, so that the
+ * changes of a busy agent queue instead of starving each other. `attempt` reads, decides and commits, and names its agents before it commits.
  */
 export async function retryUnderLocks<T>(
   binding: AgentsBinding,

@@ -21,7 +21,6 @@ export type SentRow = {
 const COLUMNS =
   "owner, nonce, key, network, target, data, gas, max_fee, tip, raw, hash, first_sent_at, last_sent_at, mined_at" as const;
 
-/** The most transactions that may lie between two counts of one key. */
 export const COUNT_DISTANCE_MAX = 32;
 const BELIEVED_AFTER_MS = MINUTE_MS;
 /** A database is restored to at most this long ago, and its follower then reads again from there. */
@@ -61,10 +60,7 @@ export class SentTransactions {
     return found.toArray().map(({ hash }) => String(hash));
   }
 
-  /**
-   * A node that is out of step names a count far from what is known of the key: far below the last count, or far above what the key has sent. Such
-   * a count is believed only once it was the only one for a minute, as after a reset of the chain.
-   */
+  /** A node that is out of step names a count far from the known ones. It is believed once it was the only one for a minute, as after a chain reset. */
   isBelievable(count: number, now: number): boolean {
     const [known] = this.#sql
       .exec("select believed, doubted, doubted_since from counts where owner = ?", this.#owner)
@@ -148,7 +144,6 @@ export class SentTransactions {
     this.#sql.exec("delete from signed where signed_at < ?", minedBefore - SIGNED_KEPT_MS);
   }
 
-  /** Returns the lowest nonce, from the chain's count on, that no waiting transaction has. */
   freeNonce(mined: number): number {
     const taken = new Set(this.waiting().map(({ nonce }) => nonce));
     let nonce = mined;

@@ -33,7 +33,6 @@ async function awaitWorkUntil<T>(
   return Promise.race([work, late]);
 }
 
-/** Returns those of the transactions that the service's own keys have signed for a network. */
 export async function findOwnTransactions(
   binding: SignersBinding,
   network: string,

@@ -24,14 +24,12 @@ export type SignerStanding = {
   readonly address: string;
   readonly balance: bigint;
   readonly waiting: number;
-  /** When the oldest waiting transaction was first sent, in epoch milliseconds; null if none waits. */
   readonly oldestSentAt: number | null;
   readonly reason: Obstacle;
 };
 
 const SEND_AGAIN_MS = 10 * SECOND_MS;
 const REPLACE_AFTER_MS = MINUTE_MS;
-/** A block that is older than this counts as final. */
 const FINAL_AFTER_MS = 15 * MINUTE_MS;
 const TRANSFER_GAS = 21_000n;
 /** How many nonces are tried while another user of the key takes them first. */
@@ -147,7 +145,6 @@ async function replaceFirst(
   return displaced;
 }
 
-/** A transfer of zero to the key's own address. */
 const toEmptyTransfer = ({ sender, address }: SigningDesk): Pick<SentRow, "call" | "gas"> => ({
   call: { network: sender.network.network, to: address, data: "0x" },
   gas: TRANSFER_GAS,
