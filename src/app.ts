@@ -1,4 +1,4 @@
-// The whole service as one Hono app: binds the routes to the entrances, and answers unknown paths and methods (HTTP-20).
+// The whole service as one Hono app: binds the routes to the entrances, and answers unknown paths and methods (HTTP-20, HTTP-21).
 import { HonoBase } from "hono/hono-base";
 import { TrieRouter } from "hono/router/trie-router";
 import { computeRetentionMs } from "./accounts/erase.ts";
@@ -146,7 +146,6 @@ export function createApp(
       const { env, config } = findDeps(context);
       checkConfiguration(env);
       if (context.req.path !== NETWORKS_PATH) refuseFaultyNetworks(config);
-      // Refuses HEAD on a path that only has GET (HTTP-21).
       if (context.req.method === "HEAD") await refuseHead(routes, context);
       await next();
     } catch (thrown) {

@@ -17,34 +17,27 @@ type Base<S extends Surface, C, O> = {
   readonly surface: S;
   readonly deps: Deps;
   readonly db: Database;
-  /** Epoch milliseconds of this call by the clock that rules it: one instant for all its decisions. */
+  /** One instant for all decisions of the call, by the clock that rules it. */
   readonly now: number;
   /** By how many milliseconds that clock is ahead of real time (ACC-9). Block times are shifted by it before they are compared. */
   readonly ahead: number;
   readonly requestId: string;
   /** True after a Conflict. A suspension then leaves its first agents to the cascade, because other calls might keep changing them. */
   readonly contended: boolean;
-  /** Work that continues after the answer is sent. */
   readonly background: (work: Promise<unknown>) => void;
   /** One trip: the reads, the authentication that allows them, and the route's object; 404 if that is null. */
   readonly read: <R extends Reads>(
     reads: R,
     options?: ReadOptions<ReadResults<R> & { object: O | null }>,
   ) => Promise<ReadResults<R> & { caller: C; object: O }>;
-  /**
-   * One atomic batch. `view` is the answer, which is stored with the effect if the call has an Idempotency-Key. `owner`: the account that a call
-   * without a credential is about.
-   */
+  /** One atomic batch. `view`: the answer, which is stored for retries. `owner`: the account that a call without a credential is about. */
   readonly commit: (statements: readonly Statement[], view: unknown, owner?: string) => Promise<void>;
   /** Releases the agent's lock early, for a call that has committed and still waits for the chain. */
   readonly unlock: () => void;
 };
 
 export type ReadOptions<F> = {
-  /**
-   * The offset of the sandbox clock that rules the call, from the reads, if it is another platform's clock than the caller's. Undefined if the reads
-   * found no row.
-   */
+  /** The offset of the sandbox clock that rules the call, if it is not the clock of the caller's platform. Undefined if the reads found no row. */
   readonly clock?: (found: F) => number | null | undefined;
 };
 
@@ -59,7 +52,7 @@ export type ManagementCaller = ProductionFacts & {
   readonly isConfirmed: boolean;
 };
 
-/** The caller of a session. `network`: where the session was opened from. */
+/** `network`: where the session was opened from. */
 export type PersonCaller = ManagementCaller & { readonly sessionId: string; readonly network: string };
 
 export type ManagementCall<O = unknown> = Base<"management", ManagementCaller, O> & {
@@ -73,7 +66,6 @@ export type SessionCall<O = unknown> = Base<"session", PersonCaller, O> & {
   readonly environment: Environment;
   readonly tenant: Tenant;
   readonly session: { readonly tokenHash: string };
-  /** Identifies the client for limits that are counted exactly. */
   readonly clientAddress: string;
 };
 
@@ -125,10 +117,7 @@ type Calls<O> = {
 export type CallOf<S extends Surface, O = unknown> = Calls<O>[S];
 export type AnyCall = CallOf<Surface>;
 
-/**
- * How a request that its schema refuses is judged further (HTTP-12, HTTP-18): `reads` join the authentication; `judge` throws the refusals that come
- * before faults of the values (404, 403), and returns further faults.
- */
+/** Judges a request that its schema refuses (HTTP-12, HTTP-18). `judge` throws refusals that precede faulty values (404, 403), and returns faults. */
 export type Precheck = {
   readonly reads: Reads;
   readonly judge: (found: never, faults: readonly FieldError[]) => Judged;
@@ -136,22 +125,16 @@ export type Precheck = {
   readonly calleeOf?: (found: never) => string | undefined;
 };
 
-/** A promise, because verifying a signature takes time. */
 type Judged = readonly FieldError[] | Promise<readonly FieldError[]>;
 
-/** `C`: the caller, and `O`: the route's object, if they are judged too. */
 export const precheck = <R extends Reads, C = unknown, O = unknown>(
   reads: R,
   judge: (found: ReadResults<R> & { readonly caller: C; readonly object: O }, faults: readonly FieldError[]) => Judged,
 ): Precheck => ({ reads, judge: judge as Precheck["judge"] });
 
-/** A requested page: how many rows, after which position, and the listing that its next cursor belongs to. */
 export type AskedPage = AskedRows & { readonly listing: Listing };
 
-/**
- * A cursor of another listing, environment or filter is a fault of the value (HTTP-28). It is reported after the caller and the route's object are
- * judged.
- */
+/** A cursor of another listing, environment or filter is a fault (HTTP-28), reported after the caller and the route's object are judged. */
 export async function readPage(
   call: AnyCall,
   { limit, cursor }: { readonly limit: number; readonly cursor?: string | undefined },

@@ -75,7 +75,6 @@ export type Env = {
   ACCOUNT_SEAL_KEYS: string;
 };
 
-/** Chain work that continues after the answer. */
 export type ChainMessage =
   | { kind: "provision_market"; did: string; environment: Environment; network: string }
   | { kind: "follow_threshold"; did: string; environment: Environment; network: string }
@@ -84,10 +83,7 @@ export type ChainMessage =
   | { kind: "set_reserve"; did: string; network: string }
   | { kind: "pay_award"; disputeId: string; network: string };
 
-/**
- * A job's messages: rows to record, a position from which to find more, or slices to run from a position (JOB-1). `apart`: sent by an operation,
- * outside the job's run.
- */
+/** Rows to record, a position from which to find more, or slices to run from a position (JOB-1). `apart`: sent outside the job's run. */
 export type JobMessage =
   | {
       readonly kind: "record";
@@ -100,17 +96,13 @@ export type JobMessage =
   | { readonly kind: "find"; readonly job: string; readonly after: Due; readonly apart?: true }
   | { readonly kind: "run"; readonly job: string; readonly after?: Due };
 
-/**
- * Asks to process what a commit has written. It names no events, because the outbox stores its own position. `activityOf`: the platforms whose
- * activity logs have new entries to hash. `listedIn`: the environments whose directories have new records.
- */
+/** Names the platforms with new activity entries and the environments with new directory records. The outbox of events stores its own position. */
 export type OutboxMessage = {
   readonly kind: "hand_on_events";
   readonly activityOf?: readonly string[];
   readonly listedIn?: readonly Environment[];
 };
 
-/** An endpoint has due deliveries. */
 export type WebhookMessage = { readonly kind: "deliver"; readonly webhookId: string };
 
 export type Config = {
@@ -138,14 +130,13 @@ export type Config = {
 
 export type PasswordCost = { readonly N: number; readonly r: number; readonly p: number };
 
-/**
- * How many agents and principals one batch of a cascade takes (PRN-17, PRN-24), how many due rows of a sandbox one reading finds (ACC-28), and how
- * many files of documents one list has (ACC-20, ACC-23).
- */
 export type SliceSizes = {
+  /** Of one batch of a cascade (PRN-17, PRN-24). */
   readonly agents: number;
   readonly principals: number;
+  /** Rows of a sandbox that one reading finds (ACC-28). */
   readonly due: number;
+  /** Files of documents in one list (ACC-20, ACC-23). */
   readonly files: number;
 };
 
@@ -156,13 +147,10 @@ export type Deps = {
   readonly clock: Clock;
   readonly chain: ChainGateway;
   readonly ca: () => Promise<CertificateAuthority>;
-  /** A cache in front of the database, for answers that are the same for every caller. */
   readonly sharedCache: Cache;
-  /** Replaces the cost of a password's hash (CRED-20), in tests. */
+  // Only tests set the rest, which replaces the cost of a password's hash (CRED-20), slice sizes, and the team of Cloudflare Access.
   readonly passwordCost?: PasswordCost;
-  /** Replaces the sizes of slices, in tests. */
   readonly slices?: Partial<SliceSizes>;
-  /** Replaces the team of Cloudflare Access that Env configures, in tests. */
   readonly access?: (token: string) => Promise<string>;
 };
 
@@ -186,7 +174,6 @@ export function buildDeps(env: Env, origin: string, clock: Clock = systemClock):
   return { env, config, clock, db, chain, ca: () => openAuthority(env), sharedCache: caches.default };
 }
 
-/** For queue messages and jobs. @throws Error if NETWORKS is refused */
 export function buildCheckedDeps(env: Env): Deps {
   const deps = buildDeps(env, env.ISSUER);
   refuseFaultyNetworks(deps.config);
@@ -269,7 +256,6 @@ function parseAttestationProof(text: string): Config["attestationProof"] {
   throw new Error("ATTESTATION_PROOF must be required or optional");
 }
 
-/** An empty text means that there is no status page. */
 function parseStatusPage(text: string): string | null {
   if (text === "") return null;
   const url = URL.canParse(text) ? new URL(text) : null;

@@ -33,17 +33,67 @@ type Queued = MessageBatch<Message>["messages"][number];
 type Runner<K extends Message["kind"]> = (deps: Deps, message: Extract<Message, { kind: K }>) => Promise<unknown>;
 type Runners<Kind extends Message["kind"]> = { readonly [K in Kind]: Runner<K> };
 
+const RETRY_SECONDS = 5;
+
+/** The suffix of dead-letter queues. A dead message loses nothing: the minute's jobs find the work that is left. */
+const DEAD_SUFFIX = "-dead";
+
+/** Runs messages about the chain concurrently, because they wait (JOB-13), and messages of jobs one after the other. */
+export const runMessages = (batch: MessageBatch<Message>, env: Env): Promise<void> =>
+  runMessagesWith(buildCheckedDeps(env), batch);
+
+/** `deps` have the system's clock, except in tests. */
+export async function runMessagesWith(deps: Deps, batch: MessageBatch<Message>): Promise<void> {
+  if (batch.queue.endsWith(DEAD_SUFFIX)) return reportDead(deps, batch);
+  const work = (message: Queued) => runOne(deps, message);
+  await runConcurrently(batch.messages.filter(isAboutChain), work);
+  await runConcurrently(batch.messages.filter(isAboutWebhook), work);
+  const about = Map.groupBy(batch.messages, ({ body }) => body.kind === "hand_on_events");
+  const outbox = about.get(true) ?? [];
+  if (outbox.length > 0) await runOutboxMessages(deps, outbox);
+  for (const message of about.get(false) ?? [])
+    if (!isAboutChain(message) && !isAboutWebhook(message)) await work(message);
+}
+
+const isAboutWebhook = ({ body }: Queued): boolean => body.kind === "deliver";
+const isAboutChain = ({ body }: Queued): boolean => body.kind in CHAIN_RUNNERS;
+
+async function runOne(deps: Deps, message: Queued): Promise<void> {
+  const { body } = message;
+  try {
+    await (RUNNERS[body.kind as keyof typeof RUNNERS] as Runner<Message["kind"]>)(deps, body);
+    message.ack();
+  } catch (thrown) {
+    retryMessage(message, thrown);
+  }
+}
+
+function retryMessage(message: Queued, thrown: unknown): void {
+  const { body, attempts } = message;
+  const text = thrown instanceof Error ? thrown.message : "unknown";
+  console.error(JSON.stringify({ event: "message_failed", kind: body.kind, attempts, message: text }));
+  message.retry({ delaySeconds: RETRY_SECONDS * attempts });
+}
+
+async function reportDead({ db }: Deps, batch: MessageBatch<Message>): Promise<void> {
+  const [queue] = batch.queue.split(DEAD_SUFFIX);
+  const message = "Messages failed their last attempt; the jobs do the remaining work.";
+  for (const { body } of batch.messages) {
+    console.error(JSON.stringify({ event: "dead_letter", queue: batch.queue, body }));
+    await commit(db, [raiseAlert(db, { kind: "dead_letter", subject: `${queue} ${body.kind}`, message })]);
+  }
+}
+
 /** How long one message waits for the chain. No caller waits for its result. */
 const WAIT_MS = 5 * SECOND_MS;
 /** How long a network rests after a message that waited in vain. */
 const REST_MS = 15 * SECOND_MS;
 
-/** Until when each resting network rests. */
 const restingUntil = memoizeBy((_env: Env) => new Map<string, number>());
 
 /**
- * Runs a message about a network. `drive` returns false if the chain has not answered in time; the minute's job finds that work again, so a retry
- * would only add messages. That job also takes over the messages for a resting network, so that one stalled network does not keep the others waiting.
+ * `drive` returns false if the chain has not answered in time. The minute's job finds that work again, and the work of a resting network, so that a
+ * stalled network does not keep the others waiting.
  */
 async function driveChain(
   { env, clock }: Deps,
@@ -70,10 +120,7 @@ const CHAIN_RUNNERS: Runners<ChainMessage["kind"]> = {
   follow_chain: (deps, { network }) => driveChain(deps, network, (until) => followChain(deps, network, until)),
 };
 
-/**
- * Runs messages about events, entries of the activity log and records of the directory together. Each asks for everything new, so one delivery, and
- * one hashing of each log, serve the whole batch. A failure stops nothing else, and all the work is safe to repeat.
- */
+/** Each message asks for everything new, so one delivery, and one hashing of each log, serve the whole batch. A failure stops nothing else. */
 async function runOutboxMessages(deps: Deps, messages: readonly Queued[]): Promise<void> {
   const logsOf = ({ body }: Queued): readonly string[] => {
     const { activityOf = [], listedIn = [] } = body as OutboxMessage;
@@ -110,54 +157,3 @@ const RUNNERS: Runners<Exclude<Message["kind"], OutboxMessage["kind"]>> = {
   run: runJob,
   deliver: ({ env }, { webhookId }) => wakeEndpointOrThrow(env, webhookId),
 };
-
-const RETRY_SECONDS = 5;
-
-/** The suffix of dead-letter queues. A dead message loses nothing: the minute's jobs find the work that is left. */
-const DEAD_SUFFIX = "-dead";
-
-/** Runs messages about the chain concurrently, because they wait (JOB-13), and messages of jobs one after the other. */
-export const runMessages = (batch: MessageBatch<Message>, env: Env): Promise<void> =>
-  runMessagesWith(buildCheckedDeps(env), batch);
-
-/** `deps` have the system's clock, except in tests. */
-export async function runMessagesWith(deps: Deps, batch: MessageBatch<Message>): Promise<void> {
-  if (batch.queue.endsWith(DEAD_SUFFIX)) return reportDead(deps, batch);
-  const work = (message: Queued) => runOne(deps, message);
-  await runConcurrently(batch.messages.filter(isAboutChain), work);
-  await runConcurrently(batch.messages.filter(isAboutWebhook), work);
-  const about = Map.groupBy(batch.messages, ({ body }) => body.kind === "hand_on_events");
-  const outbox = about.get(true) ?? [];
-  if (outbox.length > 0) await runOutboxMessages(deps, outbox);
-  for (const message of about.get(false) ?? [])
-    if (!isAboutChain(message) && !isAboutWebhook(message)) await work(message);
-}
-
-const isAboutWebhook = ({ body }: Queued): boolean => body.kind === "deliver";
-const isAboutChain = ({ body }: Queued): boolean => body.kind in CHAIN_RUNNERS;
-
-async function runOne(deps: Deps, message: Queued): Promise<void> {
-  const { body } = message;
-  try {
-    await (RUNNERS[body.kind as keyof typeof RUNNERS] as Runner<Message["kind"]>)(deps, body as never);
-    message.ack();
-  } catch (thrown) {
-    retryMessage(message, thrown);
-  }
-}
-
-function retryMessage(message: Queued, thrown: unknown): void {
-  const { body, attempts } = message;
-  const text = thrown instanceof Error ? thrown.message : "unknown";
-  console.error(JSON.stringify({ event: "message_failed", kind: body.kind, attempts, message: text }));
-  message.retry({ delaySeconds: RETRY_SECONDS * attempts });
-}
-
-async function reportDead({ db }: Deps, batch: MessageBatch<Message>): Promise<void> {
-  const [queue] = batch.queue.split(DEAD_SUFFIX);
-  const message = "Messages failed their last attempt; the jobs do the remaining work.";
-  for (const { body } of batch.messages) {
-    console.error(JSON.stringify({ event: "dead_letter", queue: batch.queue, body }));
-    await commit(db, [raiseAlert(db, { kind: "dead_letter", subject: `${queue} ${body.kind}`, message })]);
-  }
-}
