@@ -91,7 +91,6 @@ function judgeHost(hostname: string, own: string): AddressFault | null {
 export const isPublicAddress = (address: string): boolean =>
   address.includes(":") ? isPublicV6(address) : isPublicV4(address);
 
-/** First address and prefix length of the ranges that are not public. */
 const NON_PUBLIC_V4: readonly (readonly [string, number])[] = [
   ["0.0.0.0", 8],
   ["10.0.0.0", 8],

@@ -44,7 +44,6 @@ export class WebhookCourier extends WebhookObject<Env> {
     let nextAt: number | null = null;
     let claims = 0;
     const until = this.clock.now() + WORKS_MS;
-    /** Counts a round's outcome, and decides whether another round follows. */
     const goesOn = ({ taken, tried }: { readonly taken: number; readonly tried: number }): boolean => {
       claims += 1;
       this.failuresInARow = taken > 0 ? 0 : this.failuresInARow + tried;
@@ -69,7 +68,6 @@ export class WebhookCourier extends WebhookObject<Env> {
     if (nextAt !== null) await this.callAt(webhookId, nextAt);
   }
 
-  /** Returns when to continue, or null if no delivery waits. */
   private deliver(webhookId: string, goesOn: Parameters<typeof deliverDue>[2]): Promise<number | null> {
     return deliverDue(buildDeps(this.env, this.env.ISSUER, this.clock), webhookId, goesOn);
   }

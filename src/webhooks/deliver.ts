@@ -39,11 +39,78 @@ import {
 import { openSecrets } from "./secrets.ts";
 import { deleteReplay, findById, recordFailingSince, updateEndpoint } from "./store.ts";
 
-/** Longer than the slowest claim: three times six at once, each with fifteen seconds after five of the resolver. */
-export const LEASE_MS = 75 * SECOND_MS;
+/** The timer of an attempt, and the jitter of the next one, from 0 to 1. */
+export type Chance = { readonly startTimer: StartTimer; readonly random: () => number };
+const CHANCE: Chance = { startTimer, random: Math.random };
+
+type Round = { readonly taken: number; readonly tried: number };
+
+/** Delivers in rounds until nothing is due or `goesOn` returns false. Returns when to continue, or null if no delivery waits. */
+export async function deliverDue(
+  deps: Deps,
+  webhookId: string,
+  goesOn: (round: Round) => boolean,
+  chance = CHANCE,
+): Promise<number | null> {
+  let failing = true;
+  let before: PreviousClaim = {};
+  for (;;) {
+    const { endpoint, claimed, found, nextAt }: Claim = await retryOnce(() =>
+      claimDeliveries(deps, webhookId, failing, before),
+    );
+    const guessed = before.found !== undefined;
+    before = {};
+    if (endpoint === null) {
+      await dropRemaining(deps, webhookId);
+      return null;
+    }
+    // Deliveries of a disabled endpoint wait until its owner enables it, which wakes this object.
+    if (endpoint.status !== "enabled") {
+      await commit(
+        deps.db,
+        claimed.map((held) => releaseLease(deps.db, held)),
+      );
+      return null;
+    }
+    if (claimed.length === 0) {
+      if (!guessed) return nextAt;
+      // Other callers were faster, so the next round searches again.
+      continue;
+    }
+    const outcomes = await attemptAll(deps, endpoint, claimed, chance);
+    const sent = outcomes.filter(wasSent);
+    const taken = sent.filter(({ attempt }) => isAccepted(attempt)).length;
+    const { statements, disable } = judgeOutcomes(deps, endpoint, outcomes, { taken, tried: sent.length });
+    failing = taken === 0;
+    if (disable !== null || !goesOn({ taken, tried: sent.length })) {
+      await retryOnce(() => commit(deps.db, statements));
+      if (disable !== null && (await disableFailing(deps, endpoint, disable))) return null;
+      return (await readBatch(deps.db, { at: findNextAt(deps.db, webhookId) })).at;
+    }
+    before = found.length === 0 ? { statements } : { statements, found };
+  }
+}
+
+/** Sends a batch again, because its answer may have been lost. Outcomes count only while the lease is held, so this causes no second POST. */
+const retryOnce = <T>(batch: () => Promise<T>): Promise<T> => batch().catch(() => batch());
+
 const DROPPED_AT_ONCE = 500;
 
-/** The endpoint, the claimed deliveries, further due ones in `found`, and when the next may be claimed. */
+async function dropRemaining({ db }: Deps, webhookId: string): Promise<void> {
+  for (let dropped = DROPPED_AT_ONCE; dropped === DROPPED_AT_ONCE; ) {
+    const { count } = await readBatch(db, {
+      count: deleteQueuedOfEndpoint(db, webhookId, DROPPED_AT_ONCE),
+      replay: toWriteRead(deleteReplay(db, webhookId)),
+    });
+    dropped = count;
+  }
+}
+
+// ---- Claims --------------------------------------------------------------------------------------------------------------
+
+/** Longer than the slowest claim: three times six at once, each with fifteen seconds after five of the resolver. */
+export const LEASE_MS = 75 * SECOND_MS;
+
 export type Claim = {
   readonly endpoint: EndpointRow | null;
   readonly claimed: readonly SentRow[];
@@ -99,73 +166,6 @@ export async function claimDeliveries(
 
 const nameReads = (name: string, reads: readonly Read<unknown>[]): Reads =>
   Object.fromEntries(reads.map((one, n) => [`${name} ${n}`, one]));
-
-/** The timer of an attempt, and the jitter of the next one, from 0 to 1. */
-export type Chance = { readonly startTimer: StartTimer; readonly random: () => number };
-const CHANCE: Chance = { startTimer, random: Math.random };
-
-/** How many deliveries of a round the receiver accepted, and how many were sent. */
-type Round = { readonly taken: number; readonly tried: number };
-
-/** Delivers in rounds until nothing is due or `goesOn` returns false. Returns when to continue, or null if no delivery waits. */
-export async function deliverDue(
-  deps: Deps,
-  webhookId: string,
-  goesOn: (round: Round) => boolean,
-  chance = CHANCE,
-): Promise<number | null> {
-  let failing = true;
-  let before: PreviousClaim = {};
-  for (;;) {
-    const { endpoint, claimed, found, nextAt }: Claim = await retryOnce(() =>
-      claimDeliveries(deps, webhookId, failing, before),
-    );
-    const guessed = before.found !== undefined;
-    before = {};
-    if (endpoint === null) {
-      await dropRemaining(deps, webhookId);
-      return null;
-    }
-    // Deliveries of a disabled endpoint wait until its owner enables it, which wakes this object.
-    if (endpoint.status !== "enabled") {
-      await commit(
-        deps.db,
-        claimed.map((held) => releaseLease(deps.db, held)),
-      );
-      return null;
-    }
-    if (claimed.length === 0) {
-      if (!guessed) return nextAt;
-      // Other callers were faster, so the next round searches again.
-      continue;
-    }
-    const outcomes = await attemptAll(deps, endpoint, claimed, chance);
-    const sent = outcomes.filter(wasSent);
-    const taken = sent.filter(({ attempt }) => isAccepted(attempt)).length;
-    const { statements, disable } = judgeOutcomes(deps, endpoint, outcomes, { taken, tried: sent.length });
-    failing = taken === 0;
-    if (disable !== null || !goesOn({ taken, tried: sent.length })) {
-      await retryOnce(() => commit(deps.db, statements));
-      if (disable !== null && (await disableFailing(deps, endpoint, disable))) return null;
-      return (await readBatch(deps.db, { at: findNextAt(deps.db, webhookId) })).at;
-    }
-    before = found.length === 0 ? { statements } : { statements, found };
-  }
-}
-
-/** Sends a batch again, because its answer may have been lost. Outcomes count only while the lease is held, so this causes no second POST. */
-const retryOnce = <T>(batch: () => Promise<T>): Promise<T> => batch().catch(() => batch());
-
-/** Drops the deliveries and the replay of an endpoint that was deleted. */
-async function dropRemaining({ db }: Deps, webhookId: string): Promise<void> {
-  for (let dropped = DROPPED_AT_ONCE; dropped === DROPPED_AT_ONCE; ) {
-    const { count } = await readBatch(db, {
-      count: deleteQueuedOfEndpoint(db, webhookId, DROPPED_AT_ONCE),
-      replay: toWriteRead(deleteReplay(db, webhookId)),
-    });
-    dropped = count;
-  }
-}
 
 async function attemptAll(
   deps: Deps,
@@ -252,19 +252,10 @@ function judgeOutcomes(
   return { statements, disable: failedFor >= WEBHOOK_FAILING_DAYS_MAX * DAY_MS ? ("failing" as const) : null };
 }
 
-// Disables an endpoint that answered 410 or has failed for days (EVT-28), with an entry in the activity log and a notice to the account.
+// ---- Disabling (EVT-28) --------------------------------------------------------------------------------------------------
 
-/** The notice that an endpoint gets no events any longer. It names only the id and the host, because the path may hold a secret. */
-export const toDisabledNotice = (
-  { environment, webhookId, url }: EndpointRow,
-  cause: DisabledCause | "deleted",
-): Notice<"customer.webhook_disabled"> => ({
-  kind: "customer.webhook_disabled",
-  data: { environment, webhookId, host: new URL(url).host, cause },
-});
-
-/** False if the owner has changed the endpoint meanwhile: the next failure decides again. */
-export async function disableFailing(
+/** For an endpoint that answered 410 or has failed for days. False if the owner has changed it meanwhile: the next failure decides again. */
+async function disableFailing(
   deps: Deps,
   endpoint: EndpointRow,
   cause: Exclude<DisabledCause, "owner">,
@@ -296,3 +287,12 @@ export async function disableFailing(
     throw thrown;
   }
 }
+
+/** The notice that an endpoint gets no events any longer. It names only the id and the host, because the path may hold a secret. */
+export const toDisabledNotice = (
+  { environment, webhookId, url }: EndpointRow,
+  cause: DisabledCause | "deleted",
+): Notice<"customer.webhook_disabled"> => ({
+  kind: "customer.webhook_disabled",
+  data: { environment, webhookId, host: new URL(url).host, cause },
+});

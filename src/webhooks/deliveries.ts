@@ -1,4 +1,4 @@
-// Lists an endpoint's deliveries, newest first, and sends one again (EVT-29).
+// Lists an endpoint's deliveries, newest first, and sends one again (EVT-29), or a test event to show that the endpoint works (EVT-30).
 import { type ManagementCall, type Precheck, precheck, readPage } from "../call.ts";
 import { ServiceError } from "../core/errors.ts";
 import { decodeIdInstant } from "../core/ids.ts";
@@ -86,6 +86,8 @@ function mergeListed(
   return { rows: rows.slice(0, limit + 1), end: newestEnd };
 }
 
+// ---- Redelivery ----------------------------------------------------------------------------------------------------------
+
 type Delivery = { readonly tried: TriedDelivery | null; readonly untried: QueuedRow | null };
 
 const buildDeliveryReads = ({ db }: ManagementCall, webhookId: string, deliveryId: string) => ({
@@ -148,7 +150,7 @@ const queueTriedAgain = ({ db }: ManagementCall, tried: TriedDelivery, now: numb
     : bringForward(db, { ...tried, nextAt: tried.nextAt }, now)),
 ];
 
-// Sends a test event to one endpoint only, to show that it works (EVT-30).
+// ---- The test event (EVT-30) ---------------------------------------------------------------------------------------------
 
 export async function sendTestEvent(call: ManagementCall<EndpointRow>): Promise<DeliveryView> {
   const { db, deps } = call;

@@ -1,4 +1,4 @@
-// Creates an endpoint (EVT-22). The response shows its secret; the database holds it sealed.
+// Creates, reads, changes and deletes endpoints (EVT-22), and rotates their secrets (EVT-23).
 import { type ManagementCall, type Precheck, precheck, readPage } from "../call.ts";
 import { type FieldError, ServiceError, toFieldError, toValidationError } from "../core/errors.ts";
 import { createId } from "../core/ids.ts";
@@ -30,17 +30,8 @@ import {
 } from "./store.ts";
 import { toNewWebhookView, toWebhookView } from "./views.ts";
 
-export function findAddressFaults({ deps }: ManagementCall, url: string | undefined): FieldError[] {
-  if (url === undefined) return [];
-  const own = new URL(deps.config.issuer).hostname;
-  const fault = judgeAddress(url, { local: isLocal(deps.env), own });
-  if (fault !== null) return [toFieldError("url", "invalid_value", fault)];
-  return isHostAsWritten(url)
-    ? []
-    : [toFieldError("url", "invalid_format", "Must name its host in its canonical form.")];
-}
+// ---- Creation ------------------------------------------------------------------------------------------------------------
 
-/** Reports these faults together with those of the other fields. */
 export const precheckNewWebhook = (call: ManagementCall, { url }: Partial<WebhookInput>): Precheck =>
   precheck({ count: countEndpoints(call.db, call.tenant) }, ({ count }) => [
     ...findAddressFaults(call, url),
@@ -53,8 +44,7 @@ function findLimitFaults(count: number): FieldError[] {
   return [toFieldError("url", "invalid_value", message)];
 }
 
-export const dedupeEventTypes = (names: readonly string[]): string[] => [...new Set(names)];
-
+/** The response shows the endpoint's secret; the database holds it sealed. */
 export async function createWebhook(call: ManagementCall, input: WebhookInput): Promise<NewWebhookView> {
   const { db, deps, tenant, environment } = call;
   const now = readRealTime(call);
@@ -92,7 +82,7 @@ export async function createWebhook(call: ManagementCall, input: WebhookInput): 
   const created = {
     action: "webhook.created",
     actor: caller.actor,
-    subject: { type: "webhook_endpoint", id: webhookId },
+    subject: toSubject(webhookId),
   } as const;
   const data = { environment, webhookId, host: new URL(row.url).host };
   await call.commit(
@@ -106,10 +96,7 @@ export async function createWebhook(call: ManagementCall, input: WebhookInput): 
   return view;
 }
 
-// Reads a platform's own endpoints (EVT-22).
-
-/** Secrets expire and deliveries are pruned in real time, whatever a sandbox clock says. */
-export const readRealTime = ({ deps }: ManagementCall): number => deps.clock.now();
+// ---- Reading -------------------------------------------------------------------------------------------------------------
 
 export const findNamedWebhook = ({ db, tenant }: ManagementCall, { webhook_id }: { webhook_id: string }) =>
   findEndpoint(db, tenant, webhook_id);
@@ -129,18 +116,12 @@ export async function getWebhooks(call: ManagementCall, query: WebhookQuery): Pr
   );
 }
 
-/** @throws 409 if the endpoint is disabled */
-export function requireEnabled({ status }: EndpointRow): void {
-  if (status === "enabled") return;
-  throw new ServiceError("invalid_status", { message: "The endpoint is disabled.", detail: { status } });
-}
+// ---- Changes -------------------------------------------------------------------------------------------------------------
 
-// Changes an endpoint (EVT-22): its address, event selection, description and status. Each change is its own entry in the activity log.
-
-/** The address is judged with the other fields. */
 export const precheckWebhookPatch = (call: ManagementCall, { url }: Partial<WebhookPatch>): Precheck =>
   precheck({}, () => findAddressFaults(call, url));
 
+/** Each change is its own entry in the activity log. */
 export async function patchWebhook(call: ManagementCall<EndpointRow>, patch: WebhookPatch): Promise<WebhookView> {
   const { db, deps } = call;
   const now = readRealTime(call);
@@ -159,7 +140,7 @@ export async function patchWebhook(call: ManagementCall<EndpointRow>, patch: Web
   const entries = toEntries(before, after);
   if (entries.length === 0) throw new ServiceError("no_changes_requested");
   const view = toWebhookView(after, now);
-  const subject = { type: "webhook_endpoint", id: webhookId };
+  const subject = toSubject(webhookId);
   await call.commit(
     [
       ...updateEndpoint(db, before, changed),
@@ -174,7 +155,6 @@ export async function patchWebhook(call: ManagementCall<EndpointRow>, patch: Web
   return view;
 }
 
-/** Whether the patch may lead to a notice to the account (EVT-34). */
 const mayNotify = ({ url, status }: WebhookPatch): boolean => url !== undefined || status === "disabled";
 
 /** The notice about a disabled endpoint names the host that got its events so far. */
@@ -189,7 +169,7 @@ function toNotices(before: EndpointRow, after: EndpointRow): Notice[] {
   return [...(after.url === before.url ? [] : [moved]), ...(isDisabled ? [toDisabledNotice(before, "owner")] : [])];
 }
 
-/** The columns to write. Deliveries write `failingSince` too, so it is left alone unless the address or the status changes. */
+/** Deliveries write `failingSince` too, so it is left alone unless a new address or status makes a fresh start. */
 function toChangedColumns(before: EndpointRow, patch: WebhookPatch, now: number): Partial<EndpointRow> {
   const { url = before.url, event_types, description = before.description, status = before.status } = patch;
   const afresh = url !== before.url || status !== before.status;
@@ -200,7 +180,6 @@ function toChangedColumns(before: EndpointRow, patch: WebhookPatch, now: number)
     description,
     status,
     disabledCause: status === before.status ? before.disabledCause : cause,
-    // A new address or status is a fresh start.
     ...(afresh && { failingSince: null }),
     updatedAt: Math.max(now, before.updatedAt + 1),
   };
@@ -219,8 +198,9 @@ function toEntries(before: EndpointRow, after: EndpointRow): Entry[] {
   ];
 }
 
-// Rotates the secret of an endpoint (EVT-23): for `grace_hours` each delivery is signed with both.
+// ---- Rotation (EVT-23) ---------------------------------------------------------------------------------------------------
 
+/** For `grace_hours` each delivery is signed with both secrets. */
 export async function rotateSecret(
   call: ManagementCall<EndpointRow>,
   { grace_hours }: SecretRotation,
@@ -245,7 +225,7 @@ export async function rotateSecret(
   const rotated = {
     action: "webhook.secret_rotated",
     actor: caller.actor,
-    subject: { type: "webhook_endpoint", id: webhookId },
+    subject: toSubject(webhookId),
   } as const;
   await call.commit([...updateEndpoint(db, before, changed), recordActivity(db, before, call.now, rotated)], view);
   // The endpoint may be backing off because its receiver expected another secret.
@@ -253,9 +233,9 @@ export async function rotateSecret(
   return view;
 }
 
-// Deletes an endpoint (EVT-22). Its object drops the queued deliveries, and the retention of 30 days drops the logged ones. The account gets a notice
-// if the endpoint was enabled (EVT-34).
+// ---- Deletion ------------------------------------------------------------------------------------------------------------
 
+/** The endpoint's object drops queued deliveries, and retention drops logged ones. The account gets a notice if it was enabled (EVT-34). */
 export async function deleteWebhook(call: ManagementCall<EndpointRow>): Promise<null> {
   const { db, deps, now } = call;
   const { caller, object: before, account } = await call.read({ account: findAddressee(db, call.tenant.platformId) });
@@ -263,7 +243,7 @@ export async function deleteWebhook(call: ManagementCall<EndpointRow>): Promise<
   const deleted = {
     action: "webhook.deleted",
     actor: caller.actor,
-    subject: { type: "webhook_endpoint", id: webhookId },
+    subject: toSubject(webhookId),
   } as const;
   await call.commit(
     [
@@ -278,3 +258,27 @@ export async function deleteWebhook(call: ManagementCall<EndpointRow>): Promise<
   call.background(wakeEndpoint(deps.env, webhookId));
   return null;
 }
+
+// ---- Shared parts --------------------------------------------------------------------------------------------------------
+
+/** Secrets expire and deliveries are pruned in real time, whatever a sandbox clock says. */
+export const readRealTime = ({ deps }: ManagementCall): number => deps.clock.now();
+
+export function requireEnabled({ status }: EndpointRow): void {
+  if (status === "enabled") return;
+  throw new ServiceError("invalid_status", { message: "The endpoint is disabled.", detail: { status } });
+}
+
+function findAddressFaults({ deps }: ManagementCall, url: string | undefined): FieldError[] {
+  if (url === undefined) return [];
+  const own = new URL(deps.config.issuer).hostname;
+  const fault = judgeAddress(url, { local: isLocal(deps.env), own });
+  if (fault !== null) return [toFieldError("url", "invalid_value", fault)];
+  return isHostAsWritten(url)
+    ? []
+    : [toFieldError("url", "invalid_format", "Must name its host in its canonical form.")];
+}
+
+const dedupeEventTypes = (names: readonly string[]): string[] => [...new Set(names)];
+
+const toSubject = (webhookId: string) => ({ type: "webhook_endpoint", id: webhookId });

@@ -15,7 +15,7 @@ import { type NewDelivery, queueDeliveries } from "./queue-store.ts";
 import { findOpeners, findReceivers, findUnfanned } from "./store.ts";
 
 /** Events of one commit. They make 2,000 deliveries for an account with as many endpoints as it may have. */
-export const EVENTS_PER_COMMIT = 100;
+const EVENTS_PER_COMMIT = 100;
 
 /** Fans out all new events, or at most `slices` slices. A concurrent run may fan out some of them first. */
 export async function fanOutEvents(deps: Deps, slices = Number.POSITIVE_INFINITY): Promise<void> {
@@ -24,7 +24,6 @@ export async function fanOutEvents(deps: Deps, slices = Number.POSITIVE_INFINITY
 
 type NewEvents = { readonly mark: number; readonly fresh: readonly EventRow[] };
 
-/** The next new events, and the mark that they follow. */
 export const findFanOutSlice = ({ db }: Deps): Promise<NewEvents> => readBatch(db, findUnfanned(db, EVENTS_PER_COMMIT));
 
 /** `found`: the slice as it was read. It is read again if another run was faster. Returns false if no events are left. */
@@ -57,7 +56,6 @@ export async function fanOutSlice(deps: Deps, found?: NewEvents): Promise<boolea
   return made.more;
 }
 
-/** Platforms, by the intents that their agents have opened. */
 type Openers = ReadonlyMap<string, string>;
 
 /**
@@ -112,7 +110,6 @@ export const countBodyBytes = (event: ViewedEvent): number => new TextEncoder().
 export const selectsType = ({ eventTypes }: Pick<EndpointRow, "eventTypes">, type: string): boolean =>
   eventTypes.includes("*") || eventTypes.includes(type);
 
-/** `now`: real time. */
 export const toNewDelivery = (
   { webhookId }: Pick<EndpointRow, "webhookId">,
   event: ViewedEvent & { readonly seq?: number },
@@ -129,20 +126,21 @@ export const toNewDelivery = (
 /** The body of every attempt for every endpoint, with the same bytes each time, because only the event's row determines them. */
 export const toBody = (event: ViewedEvent): string => JSON.stringify(toEventView(event));
 
-// Tells the queue which endpoints have due deliveries. If a message is lost, the minute's job finds them.
+// ---- Waking endpoints ----------------------------------------------------------------------------------------------------
 
-const MESSAGES = 100;
+const MESSAGES_PER_SEND = 100;
 
+/** Tells the queue which endpoints have due deliveries. If a message is lost, the minute's job finds them. */
 export async function notifyDue(
   { WEBHOOK_QUEUE }: Pick<Env, "WEBHOOK_QUEUE">,
   webhookIds: readonly string[],
 ): Promise<void> {
   const messages = [...new Set(webhookIds)].map((webhookId) => ({ body: { kind: "deliver", webhookId } as const }));
   try {
-    for (let at = 0; at < messages.length; at += MESSAGES)
-      await WEBHOOK_QUEUE.sendBatch(messages.slice(at, at + MESSAGES));
+    for (let at = 0; at < messages.length; at += MESSAGES_PER_SEND)
+      await WEBHOOK_QUEUE.sendBatch(messages.slice(at, at + MESSAGES_PER_SEND));
   } catch {
-    // The queue is down. The minute's job wakes the endpoints.
+    // The queue is down.
   }
 }
 

@@ -144,19 +144,21 @@ export const pruneLogged = (db: Database, webhookId: string, before: string, lim
         where webhook_id = ${webhookId} and delivery_id < ${before} order by delivery_id limit ${limit})`,
   );
 
-/** Endpoints after `after` whose first delivery has an id below `before`. */
 export const findOldLogged = (db: Database, before: string, after: string, limit: number): Read<SkipResult> =>
   readSkipped(
     db,
     skipEndpoints(sql`webhook_deliveries`, sql`case when min(delivery_id) < ${before} then 1 end`, after, limit),
   );
 
-// Walks over the endpoints that have rows in a table whose key begins with the endpoint's id, without reading those rows.
+// ---- Endpoints with rows -------------------------------------------------------------------------------------------------
 
 /** `oldest`: the least of the aggregates. `looked`: the last endpoint that was looked at; null after the last of all. */
 export type SkipResult = { readonly ids: string[]; readonly oldest: number | null; readonly looked: string | null };
 
-/** At most `limit` endpoints after `after`, each with an aggregate of its rows. Those whose aggregate is null are skipped. */
+/**
+ * At most `limit` endpoints after `after` in a table whose key begins with the endpoint's id, each with an aggregate of its rows, found without reading
+ * all rows. Endpoints whose aggregate is null are skipped.
+ */
 export const skipEndpoints = (table: SQL, holds: SQL, after: string, limit: number) => ({
   limit,
   from: sql`(with recursive ids (id, n) as (

@@ -1,6 +1,5 @@
-// Sends one POST to an endpoint (EVT-25): at most 15 seconds for the whole answer, redirects not followed, 64 KiB read, 1 KiB kept. Whatever the
-// receiver does, the result is an attempt, and nothing is thrown.
-
+// One attempt of a delivery: checks the receiver's address (EVT-21), sends the POST (EVT-25), packs the answer for the log, and computes when the next
+// attempt is due (EVT-26, EVT-27).
 import { deflateRawSync, inflateRawSync } from "node:zlib";
 import type { Env } from "../context.ts";
 import {
@@ -15,6 +14,8 @@ import {
 import type { Attempt, DeliveryRow, StoredAttempt } from "../db/tables/webhooks.ts";
 import { signWebhook } from "../protocol/webhook-signature.ts";
 import { isPublicAddress, judgeAddress } from "./address.ts";
+
+// ---- The POST (EVT-25) ---------------------------------------------------------------------------------------------------
 
 /** Why an attempt failed without an answer, or despite its status. */
 export const ATTEMPT_ERRORS = [
@@ -45,6 +46,10 @@ export const startTimer: StartTimer = (ms, act) => {
   return () => clearTimeout(timer);
 };
 
+/**
+ * At most 15 seconds for the whole answer, redirects not followed, 64 KiB read, 1 KiB kept. Whatever the receiver does, the result is an attempt, and
+ * nothing is thrown.
+ */
 export async function postDelivery(
   { url, secrets, eventId, body }: PostRequest,
   start: StartTimer = startTimer,
@@ -91,7 +96,6 @@ export async function postDelivery(
 
 type KeptAnswer = { readonly bytes: Uint8Array; length: number };
 
-/** Reads to the end of the answer, or at most ANSWER_READ_MAX_BYTES. */
 async function readAnswer({ body }: Response, kept: KeptAnswer, signal: AbortSignal): Promise<void> {
   if (body === null) return;
   const reader = body.getReader();
@@ -114,9 +118,7 @@ async function readAnswer({ body }: Response, kept: KeptAnswer, signal: AbortSig
   }
 }
 
-/**
- * Drops a character that the end cuts. The stored length is bounded too: a byte that is not UTF-8 is stored as three, and a control character as six.
- */
+/** Drops a character that the end cuts. The stored length is bounded too: a byte that is not UTF-8 becomes three, and a control character six. */
 function decodeKept({ bytes, length }: KeptAnswer): string {
   const text = new TextDecoder().decode(bytes.subarray(0, length), { stream: true }).replaceAll("\0", "");
   let [kept, stored] = ["", 0];
@@ -141,14 +143,12 @@ export const toUnsentAttempt = (error: AttemptError): Attempt => ({
   answer: null,
 });
 
-// Checks an endpoint's address before a delivery (EVT-21): the URL again and, if a resolver is configured, the addresses that its name has now. The
-// runtime resolves the name once more when it connects, and that result cannot be seen.
+// ---- The receiver's address (EVT-21) -------------------------------------------------------------------------------------
 
-const WAIT_MS = 5 * SECOND_MS;
-const A = 1;
-const AAAA = 28;
-
-/** Null if the address is accepted. @throws Error if the resolver does not answer */
+/**
+ * The URL again and, if a resolver is configured, the addresses that its name has now; null if they are accepted. The runtime resolves the name once
+ * more when it connects, and that result cannot be seen. @throws Error if the resolver does not answer
+ */
 export async function judgeReceiver(env: Env, url: string): Promise<AttemptError | null> {
   const local = isLocal(env);
   if (judgeAddress(url, { local, own: parseOwnHost(env) }) !== null) return "address_refused";
@@ -164,12 +164,15 @@ export async function judgeReceiver(env: Env, url: string): Promise<AttemptError
 export const isLocal = ({ WEBHOOK_LOOPBACK }: Pick<Env, "WEBHOOK_LOOPBACK">): boolean => WEBHOOK_LOOPBACK === "on";
 
 /** Empty if no address is configured: then the service knows no host of its own. */
-export const parseOwnHost = ({ ISSUER }: Pick<Env, "ISSUER">): string =>
+const parseOwnHost = ({ ISSUER }: Pick<Env, "ISSUER">): string =>
   URL.canParse(ISSUER) ? new URL(ISSUER).hostname : "";
 
-/** Addresses of both families; empty if the name has none. */
 const resolveName = async (resolver: string, name: string): Promise<string[]> =>
   (await Promise.all(["A", "AAAA"].map((type) => askResolver(resolver, name, type)))).flat();
+
+const RESOLVER_WAIT_MS = 5 * SECOND_MS;
+const A = 1;
+const AAAA = 28;
 
 async function askResolver(resolver: string, name: string, type: string): Promise<string[]> {
   const url = new URL(resolver);
@@ -179,7 +182,7 @@ async function askResolver(resolver: string, name: string, type: string): Promis
     const response = await fetch(url, {
       headers: { Accept: "application/dns-json" },
       redirect: "manual",
-      signal: AbortSignal.timeout(WAIT_MS),
+      signal: AbortSignal.timeout(RESOLVER_WAIT_MS),
     });
     if (!response.ok) throw new Error(`it answered ${response.status}`);
     const { Status, Answer = [] } = (await response.json()) as ResolverAnswer;
@@ -205,10 +208,9 @@ export function checkResolver({ WEBHOOK_RESOLVER, WEBHOOK_LOOPBACK }: Env): unkn
   throw new Error("WEBHOOK_RESOLVER must be empty or an https URL");
 }
 
-// Packs the answers of receivers: deflated if that is shorter, and concatenated in a column next to the log of attempts. They are most of the bytes
-// that a delivery stores.
+// ---- Stored answers ------------------------------------------------------------------------------------------------------
 
-/** The attempt as it is stored, and its deflated answer, which is null if the attempt itself holds the answer. */
+/** Deflates an answer if that is shorter, because answers are most of the bytes that a delivery stores; they are concatenated in a column. */
 export function packAnswer({ answer, ...attempt }: Attempt): { stored: StoredAttempt; deflated: Buffer | null } {
   const deflated = answer === null ? null : deflateRawSync(answer);
   if (deflated === null || deflated.length >= Buffer.byteLength(answer ?? ""))
@@ -233,7 +235,7 @@ export function unpackAnswers({ attempts, answers }: Pick<DeliveryRow, "attempts
   });
 }
 
-// When a delivery is retried, and how an endpoint that fails backs off (EVT-26, EVT-27). All instants are real time, whatever a sandbox clock says.
+// ---- The schedule (EVT-26, EVT-27) ---------------------------------------------------------------------------------------
 
 /** The waits after the failed attempts of a delivery. One more failure ends it as `failed`. */
 export const RETRY_WAITS_MS = [
@@ -249,7 +251,7 @@ export const RETRY_WAITS_MS = [
 /** The share by which a wait may be longer, so that deliveries that failed together are not retried together. */
 const JITTER = 0.1;
 
-/** When the next attempt is due after `failed` failures; null after the last one. `random`: 0 to 1. */
+/** The instant, in real time, after `failed` failures; null after the last one. `random`: 0 to 1. */
 export function computeNextAttempt(failed: number, now: number, random: number): number | null {
   const wait = RETRY_WAITS_MS[failed - 1];
   return wait === undefined ? null : now + Math.round(wait * (1 + JITTER * random));

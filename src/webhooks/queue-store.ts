@@ -81,7 +81,6 @@ export const claimDue = (
   );
 };
 
-/** Due deliveries that are not leased, in the order in which they are claimed, after the place `after` if there is one. */
 export const findUnleased = (
   db: Database,
   webhookId: string,
@@ -110,14 +109,12 @@ export const claimFound = (db: Database, found: Place, now: number, until: numbe
   map: ({ meta }: D1Result) => meta.changes > 0,
 });
 
-/** Releases the lease without an attempt. */
 export const releaseLease = (db: Database, held: LeasedPlace): Statement =>
   db
     .update(queue)
     .set({ leaseUntil: 0 })
     .where(and(isAtPlace(held), eq(queue.leaseUntil, held.leaseUntil)));
 
-/** How many of the next places are searched for the one that is free first. */
 const PLACES_SEARCHED = 20;
 
 /** When the next delivery of an endpoint may be claimed; null if none waits. Later places are read only if the first one is leased. */
@@ -264,7 +261,6 @@ export const findWaiting = (db: Database, now: number, after: string, limit: num
     ),
   );
 
-/** Deletes a slice of the queue of a deleted endpoint. */
 export const deleteQueuedOfEndpoint = (db: Database, webhookId: string, limit: number): Read<number> =>
   read(
     db
@@ -283,6 +279,5 @@ export const pruneQueued = (db: Database, webhookId: string, before: number, lim
         where webhook_id = ${webhookId} and next_at < ${before} order by next_at limit ${limit})`,
   );
 
-/** Endpoints after `after` whose first place is older than `before`. */
 export const findOldQueued = (db: Database, before: number, after: string, limit: number): Read<SkipResult> =>
   readSkipped(db, skipEndpoints(sql`webhook_queue`, sql`case when min(next_at) < ${before} then 1 end`, after, limit));

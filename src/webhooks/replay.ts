@@ -43,7 +43,6 @@ function isExpired(call: ManagementCall, since: Since): boolean {
   return "id" in since && mayBeOlder(since.id, computeOldestListed(readRealTime(call)), call.now - readRealTime(call));
 }
 
-/** `since` is judged with the other fields. */
 export const precheckReplay = (call: ManagementCall, { since }: Partial<ReplayInput>): Precheck =>
   precheck(
     dropAbsentReads({
@@ -77,7 +76,6 @@ export async function replayEvents(call: ManagementCall<EndpointRow>, { since }:
     [...recordReplayRequest(db, own, asked), beginReplay(db, own, { after, upTo: last, startedAt: now })],
     view,
   );
-  // If the message is lost, the minute's job continues.
   call.background(queueWalk(deps, replay, webhookId).catch(() => undefined));
   return view;
 }

@@ -1,5 +1,4 @@
-// Store of endpoints.
-
+// Store of endpoints, of the slices of events that are fanned out to them, and of their replays.
 import { and, asc, eq, gt, type SQL, sql } from "drizzle-orm";
 import type { Due } from "../core/clock.ts";
 import { WEBHOOKS_MAX } from "../core/limits.ts";
@@ -125,13 +124,18 @@ export const findNotSealedUnder = (db: Database, newest: string, after: string, 
   );
 };
 
-// Store of the fan-out: the events after its mark, and the endpoints of their owners.
+// ---- Fan-out (EVT-24) ----------------------------------------------------------------------------------------------------
 
-const MARK = selectMark("webhooks");
+const FAN_OUT_MARK = selectMark("webhooks");
 
 export const findUnfanned = (db: Database, limit: number) => ({
-  mark: read(db.select({ seq: sql<number>`${MARK}`.as("seq") }).from(sql`(select 1)`), ([row]) => row?.seq ?? 0),
-  fresh: readAll(db.select().from(events).where(sql`${events.seq} > ${MARK}`).orderBy(asc(events.seq)).limit(limit)),
+  mark: read(
+    db.select({ seq: sql<number>`${FAN_OUT_MARK}`.as("seq") }).from(sql`(select 1)`),
+    ([row]) => row?.seq ?? 0,
+  ),
+  fresh: readAll(
+    db.select().from(events).where(sql`${events.seq} > ${FAN_OUT_MARK}`).orderBy(asc(events.seq)).limit(limit),
+  ),
 });
 
 export const findOpeners = (db: Database, intentIds: readonly string[]) =>
@@ -158,12 +162,9 @@ export function findReceivers(db: Database, fresh: readonly EventRow[]): Read<En
   );
 }
 
-// Store of the running replays, and of the events that they queue again.
+// ---- Replays (EVT-31) ----------------------------------------------------------------------------------------------------
 
-/**
- * The due replays after `after`, in the order of their endpoints. If an account has used up its volume, its replay is due when the day of the mark
- * ends.
- */
+/** The due replays, in the order of their endpoints. If an account has used up its volume, its replay is due when the day of the mark ends. */
 export const findReplays = (db: Database, now: number, after: string, limit: number): Read<Due[]> => {
   const markedUntil = sql`coalesce(json_extract(${platforms.volumeMarks}, '$.' || (payload ->> 'environment') || '.until'), 0)`;
   return readAll(
@@ -183,7 +184,6 @@ export const findReplays = (db: Database, now: number, after: string, limit: num
   );
 };
 
-/** The number of the last event, 0 before the first. */
 export const findLastNumber = (db: Database): Read<number> =>
   read(db.select({ seq: sql<number | null>`max(seq)`.as("seq") }).from(events), ([row]) => row?.seq ?? 0);
 
@@ -219,6 +219,5 @@ export const findReplayed = (
     ),
   );
 
-/** For an endpoint that was deleted. */
 export const deleteReplay = (db: Database, webhookId: string): PlainStatement =>
   deleteWalks(db, "replay", eq(walks.subject, webhookId));

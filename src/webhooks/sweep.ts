@@ -99,7 +99,6 @@ export const wakeEndpoints: BulkJob = {
   },
 };
 
-/** Endpoints per slice, and rows deleted per endpoint. */
 const ENDPOINTS_PRUNED = 50;
 const ROWS_PRUNED = 200;
 

@@ -1,4 +1,4 @@
-// Maps rows to views.
+// Maps rows of endpoints and deliveries to views.
 import { toIso, toIsoOrNull } from "../core/clock.ts";
 import { decodeIdInstant } from "../core/ids.ts";
 import type { Attempt, EndpointRow } from "../db/tables/webhooks.ts";
