@@ -17,10 +17,7 @@ export const acceptsByName = (accept: string | undefined, type: string): boolean
 /** A representation that a route offers. A profile is part of a type's name: `application/ld+json` alone does not name an offer with a profile. */
 export type Offer = { readonly type: string; readonly profile?: string };
 
-/**
- * The offer that the client prefers: by its weight, then an offer that it names before an offer that a wildcard covers, then in the order of the
- * offers. Undefined when it accepts none.
- */
+/** By weight, then an offer that is named before one that a wildcard covers, then in the order of the offers. Undefined when none is accepted. */
 export function choosePreferred<O extends Offer>(accept: string | undefined, offers: readonly O[]): O | undefined {
   const ranges = parseAccept(accept ?? "*/*").map(({ type, params, q }) => ({
     type: type.toLowerCase(),

@@ -1,4 +1,4 @@
-// The result of a handler that needs more than a JSON view: other headers, another type, no body.
+// The result of a handler that needs more than a JSON view: other headers, another type, no body. A listing as CSV is such an answer (HTTP-37).
 import { computeSha256Hex } from "../core/encoding.ts";
 import { parseAcceptWeights } from "./accept.ts";
 
@@ -18,6 +18,9 @@ export const answer = (status: number, headers: Record<string, string>, body: Bo
   body,
 });
 
+export const isAnswer = (value: unknown): value is Answer =>
+  typeof value === "object" && value !== null && "answer" in value && value.answer === true;
+
 /** A strong entity tag of a text that is the same for every caller. */
 export const computeEntityTag = async (text: string): Promise<string> =>
   `"${(await computeSha256Hex(text)).slice(0, 32)}"`;
@@ -28,17 +31,29 @@ export const toTagged = (etag: string, view: unknown): Tagged => ({ etag, view, 
 export const isTagged = (value: unknown): value is Tagged =>
   typeof value === "object" && value !== null && "tagged" in value && value.tagged === true;
 
-export const isAnswer = (value: unknown): value is Answer =>
-  typeof value === "object" && value !== null && "answer" in value && value.answer === true;
+// ---- Conditional requests (RFC 9110, 13) ---------------------------------------------------------------------------------
 
-// A listing as CSV (RFC 4180), streamed slice by slice. Cells that a spreadsheet would run as a formula are defused (HTTP-37).
+/** A caller that sends the answer's current entity tag gets no body. */
+export function toNotModifiedIfKnown(full: Answer, ifNoneMatch: string | undefined): Answer {
+  const { ETag: etag } = full.headers;
+  if (full.status !== 200 || etag === undefined || ifNoneMatch === undefined || !matchesTag(etag, ifNoneMatch))
+    return full;
+  const { "Content-Type": _type, ...headers } = full.headers;
+  return answer(304, headers, null);
+}
+
+const toOpaqueTag = (tag: string): string => tag.trim().replace(/^W\//, "");
+
+/** If-None-Match compares weakly. */
+const matchesTag = (etag: string, given: string): boolean =>
+  given.split(",").some((tag) => toOpaqueTag(tag) === toOpaqueTag(etag) || tag.trim() === "*");
+
+// ---- CSV (RFC 4180) ------------------------------------------------------------------------------------------------------
+
+export type CsvColumn<T> = readonly [name: string, cell: (row: T) => string | number | null];
 
 const CSV = "text/csv";
 
-/** A column's name and its cell for a row; null is an empty cell. */
-export type CsvColumn<T> = readonly [name: string, cell: (row: T) => string | number | null];
-
-/** True when the client prefers CSV to JSON by its `Accept`. */
 export const prefersCsv = (accept: string | undefined): boolean => {
   const weight = parseAcceptWeights(accept);
   return weight(CSV) > weight("application/json");
@@ -71,10 +86,7 @@ export function answerCsv<T>(
 
 const toCsvLine = (cells: readonly (string | number | null)[]): string => `${cells.map(toCsvCell).join(",")}\r\n`;
 
-/**
- * Matches the places where a spreadsheet may start a formula: the start of a cell, and after each character that separates cells in some locale.
- * Leading spaces and quotes are ignored.
- */
+/** Where a spreadsheet may start a formula, which is defused: at the start, and after each separator of some locale, before spaces and quotes. */
 const FORMULA = /(^|[;,\t\r\n])(?=[ "']*[=+\-@\t\r＝＋－＠])/g;
 
 function toCsvCell(value: string | number | null): string {
@@ -82,21 +94,4 @@ function toCsvCell(value: string | number | null): string {
   if (typeof value === "number") return String(value);
   const text = value.replace(FORMULA, "$1'");
   return text !== value || /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
-}
-
-// Conditional requests (RFC 9110, 13): a caller that sends an answer's current entity tag gets no body.
-
-const toOpaqueTag = (tag: string): string => tag.trim().replace(/^W\//, "");
-
-/** If-None-Match compares weakly. */
-const matchesTag = (etag: string, given: string): boolean =>
-  given.split(",").some((tag) => toOpaqueTag(tag) === toOpaqueTag(etag) || tag.trim() === "*");
-
-/** The answer, or 304 if the caller already has it. */
-export function toNotModifiedIfKnown(full: Answer, ifNoneMatch: string | undefined): Answer {
-  const { ETag: etag } = full.headers;
-  if (full.status !== 200 || etag === undefined || ifNoneMatch === undefined || !matchesTag(etag, ifNoneMatch))
-    return full;
-  const { "Content-Type": _type, ...headers } = full.headers;
-  return answer(304, headers, null);
 }

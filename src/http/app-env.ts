@@ -13,10 +13,7 @@ export type RateState = {
 
 export type AppEnv = {
   Bindings: Env;
-  /**
-   * `challenge`: the authentication challenge of a 401. `deprecation`: the headers of a deprecated route. `sandboxOffset`: the offset of the
-   * caller's own clock, in milliseconds (ACC-28).
-   */
+  /** `challenge`: of a 401. `deprecation`: headers of the route. `sandboxOffset`: of the caller's own clock, in milliseconds (ACC-28). */
   Variables: {
     requestId: string;
     rate?: RateState;
@@ -28,7 +25,6 @@ export type AppEnv = {
 };
 export type AppContext = Context<AppEnv>;
 
-// Finds the Deps of a request. Tests bring their own clock; everything else comes from the bindings.
-
+/** Tests bring their own clock; everything else comes from the bindings. */
 export const findDeps = (context: AppContext): Deps =>
   context.get("deps") ?? getDeps(context.env, new URL(context.req.url).origin);

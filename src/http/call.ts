@@ -17,9 +17,7 @@ import { chargeAccount, chargeAddress, chargeAgent, refuseExhausted } from "./ra
 import { addsVolume } from "./route.ts";
 import { keepRefusal, Replay, replayAnswer } from "./stored-outcomes.ts";
 
-/** Recognises one kind of caller. */
 export type Entrance = {
-  /** True when the request brings this kind of credential. */
   readonly presents: (incoming: Incoming) => boolean;
   /** Checks the credential as far as possible without the database. Throws 401. */
   readonly check: (incoming: Incoming) => Promise<Credential>;
@@ -33,26 +31,18 @@ export type Credential = {
   readonly quota: Quota;
   /** The owner of the Idempotency-Keys, and the secret that seals their answers. Null: the surface takes none. */
   readonly keys: IdempotencyOwner | null;
-  /** The caller's rows, which the first trip reads. */
   readonly reads: (db: Database, now: number) => Reads;
   /** The offset of the caller's own clock; null in production and for callers without a platform (ACC-9). */
   readonly offsetOf: (who: never) => number | null;
-  /** Returns the caller, or throws the refusal. */
   readonly admit: (who: never, now: number) => Promise<Admission>;
-  /**
-   * The conditions that must still hold when the call writes: its first trip judged them, and another call may have ended them since. A change of an
-   * agent, which takes its lock, is guarded by the agent's own row and its principal's status instead (AGT-18, AGT-28).
-   */
+  /** Conditions that must still hold at the write. A call with its agent's lock is guarded by the rows of agent and principal (AGT-18, AGT-28). */
   readonly guards?: (db: Database) => readonly Statement[];
   /** Refuses a proof that was used before, unless a stored outcome answers the call (PRF-9). */
   readonly settle?: () => Promise<void>;
   /** The members that calls of this surface add to the common part. */
   readonly parts: object;
 };
-/**
- * The quota that the call is charged to (HTTP-29). An account's `credential` is charged after the first trip has found the account; `accountOf`
- * returns null for an unknown credential.
- */
+/** What is charged (HTTP-29). An account is charged when the first trip has found it; `accountOf` returns null for an unknown credential. */
 export type Quota =
   | { readonly of: "address" }
   | { readonly of: "agent"; readonly did: string }
@@ -73,7 +63,7 @@ const CREDENTIALED = PRECEDENCE.filter((surface) => surface !== "public");
 
 type Handle = (call: AnyCall) => Promise<unknown>;
 
-/** `admitted`: the credential that admitFirst has checked and charged. */
+/** `admitted`: the credential that `admitBeforeBody` has checked and charged. */
 export async function openCall(
   entrances: Entrances,
   incoming: Incoming,
@@ -130,14 +120,13 @@ export async function admitBeforeBody(
   incoming.context.set("challenge", joinChallenges(entrances, incoming));
   const credential = await checkCredential(entrance, incoming);
   const wall = deps.clock.now();
-  const who = await readBatch(db, credential.reads(db, wall));
-  const clock = wall + (credential.offsetOf(who as never) ?? 0);
-  const { ended, platformId } = await admitCharged(incoming, credential, who as never, clock);
+  const who = (await readBatch(db, credential.reads(db, wall))) as never;
+  const clock = wall + (credential.offsetOf(who) ?? 0);
+  const { ended, platformId } = await admitCharged(incoming, credential, who, clock);
   if (ended) throw ended;
   return { credential, owner: platformId ?? "" };
 }
 
-/** True when the request brings any credential, required or not. */
 export const presentsCredential = (entrances: Entrances, incoming: Incoming): boolean =>
   incoming.context.req.header("cookie") !== undefined ||
   CREDENTIALED.some((surface) => entrances[surface].presents(incoming));
@@ -150,7 +139,6 @@ function chooseSurface(entrances: Entrances, incoming: Incoming): Surface {
   return surface;
 }
 
-/** The schemes that the route takes, in the order of precedence. */
 const joinChallenges = (entrances: Entrances, incoming: Incoming): string =>
   PRECEDENCE.filter((surface) => incoming.route.surfaces.includes(surface))
     .flatMap((surface) => entrances[surface].challenge(incoming) ?? [])
@@ -190,7 +178,6 @@ async function admitCharged(
   return judged;
 }
 
-/** The state that the attempts of one request share. */
 type Run = {
   readonly incoming: Incoming;
   readonly surface: Surface;
@@ -200,7 +187,6 @@ type Run = {
   db: Database;
   /** True once the agent's lock is held: from then on only writers without the lock can change the rows that the call reads. */
   locked: boolean;
-  /** The offset of the clock that rules the call; known after a first trip. */
   offset: number;
   /** The owner of the stored outcome; known after the first trip. */
   platformId: string | null;
@@ -214,7 +200,6 @@ type Locks = {
   readonly agent: Promise<HeldLock | null> | null;
   /** The lock of the object that the call changes; requested after a conflict. */
   turn: Promise<HeldLock | null> | null;
-  /** Releases the agent's lock, now or when it is granted. */
   readonly unlock: () => void;
 };
 
@@ -254,10 +239,7 @@ async function runAttempts(run: Run, handle: Handle): Promise<unknown> {
   }
 }
 
-/**
- * Queues calls that conflict at one object, so that many simultaneous calls are answered as if they had come one after the other (HTTP-42). A call
- * that already holds its agent's lock does not wait again; a call that did not get that lock waits here.
- */
+/** Answers calls that conflict at one object as if they came one after the other (HTTP-42). A call that holds its agent's lock does not wait. */
 async function waitForTurn({ incoming, locks, platformId }: Run): Promise<void> {
   const id = Object.values(incoming.context.req.param())[0] ?? platformId;
   if (locks.turn !== null || id === null || (await locks.agent)) return;
@@ -281,7 +263,7 @@ function buildCall(run: Run): AnyCall {
     requestId,
     contended: run.contended,
     background,
-    read: (reads: Reads, options?: ReadOptions<never>) =>
+    read: (reads: Reads, options?: ReadOptions<ReadResults<Reads>>) =>
       readFirstTrip(run, deps.clock.now(), { ...reads, ...readObject?.(call as AnyCall) }, options),
     commit: (statements: readonly Statement[], view: unknown, owner?: string) =>
       commitSecondTrip(run, statements, view, owner),
@@ -291,8 +273,12 @@ function buildCall(run: Run): AnyCall {
   return call as AnyCall;
 }
 
-/** Reads the caller, the stored outcome, the clock and the service's own reads in one batch. */
-async function readFirstTrip<R extends Reads>(run: Run, wall: number, reads: R, options: ReadOptions<never> = {}) {
+async function readFirstTrip<R extends Reads>(
+  run: Run,
+  wall: number,
+  reads: R,
+  options: ReadOptions<ReadResults<R>> = {},
+) {
   const { credential, idempotency, db } = run;
   const platformId = credential.keys?.platformId;
   const own = {
@@ -302,9 +288,10 @@ async function readFirstTrip<R extends Reads>(run: Run, wall: number, reads: R, 
         outcome: findOutcome(db, platformId, idempotency.requestKey, wall),
       }),
   };
-  const [who, found] = await readTogether(db, own, reads);
-  const { outcome = null } = who as { outcome?: Outcome | null };
-  const offset = credential.offsetOf(who as never);
+  const [rows, found] = await readTogether(db, own, reads);
+  const { outcome = null } = rows as { outcome?: Outcome | null };
+  const who = rows as never;
+  const offset = credential.offsetOf(who);
   run.incoming.context.set("sandboxOffset", offset ?? 0);
   const clock = wall + (offset ?? 0);
   const first = !run.charged;
@@ -314,16 +301,14 @@ async function readFirstTrip<R extends Reads>(run: Run, wall: number, reads: R, 
     platformId: owner,
     ended,
     usedUp,
-  } = await (first
-    ? admitCharged(run.incoming, credential, who as never, clock)
-    : credential.admit(who as never, clock));
+  } = await (first ? admitCharged(run.incoming, credential, who, clock) : credential.admit(who, clock));
   run.platformId = owner;
   if (outcome && (!ended || run.incoming.route.endsKey)) throw new Replay(outcome);
   if (ended) throw ended;
   if (usedUp && addsVolume(run.incoming.route, run.incoming.validBody)) throw usedUp;
   await credential.settle?.();
   const stale = await awaitLocks(run);
-  const ruling = offset === null ? 0 : (options.clock?.(found as never) ?? offset);
+  const ruling = offset === null ? 0 : (options.clock?.(found) ?? offset);
   if (stale || ruling !== run.offset) {
     run.offset = ruling;
     throw new ReadAgain();

@@ -1,5 +1,4 @@
-// The headers of every answer: the request's id, security headers, the quota, the end of a deprecated route, and CORS (HTTP-23, HTTP-25, HTTP-30,
-// HTTP-38).
+// The headers of every answer (HTTP-23, HTTP-30), of deprecated routes (HTTP-38) and of CORS (HTTP-25), and the methods of every path.
 import { toIso } from "../core/clock.ts";
 import { SECOND_MS } from "../core/limits.ts";
 import { memoizeBy } from "../core/retry.ts";
@@ -32,9 +31,9 @@ export function setCommonHeaders(context: AppContext, routes: readonly Route[]):
   }
 }
 
-// The headers of a deprecated route (HTTP-38): Deprecation as a date of RFC 9651, Sunset as an HTTP-date (RFC 9745, RFC 8594).
+// ---- Deprecation (HTTP-38) -----------------------------------------------------------------------------------------------
 
-/** Runs when the route is bound, so a wrong declaration fails at the start instead of in a call. */
+/** Dates of RFC 9651 and RFC 9110, as RFC 9745 and RFC 8594 ask. Runs when the route is bound, so that a wrong declaration fails at the start. */
 export function buildDeprecationHeaders({ since, sunset, link }: Deprecation): Record<string, string> {
   const begins = parseInstant(since);
   if (sunset !== undefined && parseInstant(sunset) < begins) throw new Error(`the sunset ${sunset} is before ${since}`);
@@ -46,14 +45,13 @@ export function buildDeprecationHeaders({ since, sunset, link }: Deprecation): R
   };
 }
 
-/** A date without a time begins at midnight UTC. */
 function parseInstant(text: string): number {
   const instant = /^\d{4}-\d{2}-\d{2}(T[\d:.]+Z)?$/.test(text) ? Date.parse(text) : Number.NaN;
   if (Number.isNaN(instant)) throw new Error(`${text} is not an instant`);
   return instant;
 }
 
-// The methods and the CORS rule of every path, from the routes and from the few other paths (HTTP-20, HTTP-21, HTTP-25).
+// ---- Methods and CORS (HTTP-20, HTTP-21, HTTP-25) ------------------------------------------------------------------------
 
 type PathRule = { readonly pattern: RegExp; readonly methods: readonly string[]; readonly cors: boolean };
 
@@ -90,11 +88,9 @@ export const findMethods = (routes: readonly Route[], path: string): string[] =>
   ),
 ];
 
-/** True when any origin may read the answer. */
-export const isOpenToAnyOrigin = (routes: readonly Route[], method: string, path: string): boolean =>
+const isOpenToAnyOrigin = (routes: readonly Route[], method: string, path: string): boolean =>
   toPathRules(routes).some((rule) => rule.cors && rule.pattern.test(path) && rule.methods.includes(method));
 
-/** Answers a browser's preflight for paths that any origin may use; null for other paths. */
 export function answerPreflight(
   routes: readonly Route[],
   method: string,

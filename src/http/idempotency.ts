@@ -30,10 +30,7 @@ export function parseIdempotencyKey(
   return { ok: false, faults: [toFieldError("Idempotency-Key", "invalid_format", message)] };
 }
 
-/**
- * The call's Idempotency-Key, or null when it has none or the route takes none. `space` separates the keys of one platform: by environment, or by
- * agent (IDM-2).
- */
+/** `space` separates the keys of one platform: by environment, or by agent (IDM-2). */
 export async function openIdempotency(
   { idempotencyKey: key, identity, route, context }: Incoming,
   { space, secret }: Pick<IdempotencyOwner, "space" | "secret">,

@@ -1,4 +1,4 @@
-// A request as the router passes it to the entrances, parsed as far as possible.
+// A request as the router passes it to the entrances, parsed as far as possible, and the reading of multipart/form-data (RFC 7578, HTTP-36).
 import type { AnyCall } from "../call.ts";
 import type { Deps } from "../context.ts";
 import { type Bytes, decodeUtf8 } from "../core/encoding.ts";
@@ -23,67 +23,29 @@ export type Incoming = {
   /** Equal for two transmissions of one request: the body, for a form without its boundary and with digests for its files (IDM-4). */
   readonly identity: unknown;
   readonly route: Route;
-  /** Null when there is none, the route takes none, or it is malformed (then the call is refused). */
+  /** Null also when it is malformed; then the call is refused. */
   readonly idempotencyKey: string | null;
-  /** The agent whose lock the call takes. */
   readonly lockedDid: string | null;
-  /** The read of the route's object; null if the route has none, or the path is malformed. */
   readonly readObject: ((call: AnyCall) => { readonly object: Read<unknown> }) | null;
 };
 
-// Reads multipart/form-data (RFC 7578) from bytes that are already in memory: a part is a view of them, not a copy. A body with a broken form is
-// 400; the values of its parts are judged like any other body (HTTP-36).
+// ---- Forms ---------------------------------------------------------------------------------------------------------------
 
-/** The bytes that a form may have besides its file: boundaries, headers, and the other parts. */
+/** Of boundaries, headers and the parts besides the file. */
 export const FORM_MAX_BYTES = 64 * 1024;
-const PARTS_MAX = 20;
-const HEADERS_MAX_BYTES = 8 * 1024;
 
+/** `fileName`: null for a field that is not a file. `bytes`: a view of the body, not a copy. */
 export type Part = {
   readonly name: string;
-  /** Null for a field that is not a file. */
   readonly fileName: string | null;
   readonly bytes: Bytes;
 };
 
 const toBrokenFormError = (message: string) => new ServiceError("invalid_request", { message });
 
-// ---- The values of a form ------------------------------------------------------------------------------------------------
+const PARTS_MAX = 20;
 
-/** The parts as one object: fields are texts, files are UploadedFile. A repeated name is a fault of that name. */
-export async function toFormObject(
-  parts: readonly Part[],
-): Promise<{ raw: Readonly<Record<string, unknown>>; repeated: FieldError[] }> {
-  const raw = Object.create(null) as Record<string, unknown>;
-  const repeated = new Set<string>();
-  for (const { name, fileName, bytes } of parts) {
-    if (name in raw) repeated.add(name);
-    else raw[name] = fileName === null ? decodeText(bytes) : await toUploadedFile(fileName, bytes);
-  }
-  const message = "The part is sent more than once.";
-  return { raw, repeated: [...repeated].map((name) => toFieldError(name, "invalid_value", message)) };
-}
-
-function decodeText(bytes: Bytes): string {
-  const text = decodeUtf8(bytes);
-  if (text === undefined) throw toBrokenFormError("A field of the form is not UTF-8.");
-  return text;
-}
-
-/** Equal for two transmissions of one form: a file counts by its name and its digest, and the boundary is ignored. */
-export const toFormIdentity = (form: Readonly<Record<string, unknown>>): Record<string, unknown> =>
-  Object.fromEntries(
-    Object.entries(form).map(([name, value]) => [
-      name,
-      isUploadedFile(value) ? { file_name: value.fileName, sha256: value.sha256 } : value,
-    ]),
-  );
-
-// ---- The form ------------------------------------------------------------------------------------------------------------
-
-const [CR, LF, DASH, SPACE, TAB] = [13, 10, 45, 32, 9];
-
-/** @throws ServiceError `invalid_request` for a body that is not a complete form */
+/** A broken form is 400; the values of its parts are judged like any other body. */
 export function parseMultipart(body: Bytes, contentType: string | null): Part[] {
   const delimiter = new TextEncoder().encode(`--${parseBoundary(contentType)}`);
   const parts: Part[] = [];
@@ -109,6 +71,8 @@ export function parseMultipart(body: Bytes, contentType: string | null): Part[] 
   return parts;
 }
 
+const [CR, LF, DASH, SPACE, TAB] = [13, 10, 45, 32, 9];
+
 function startsWith(body: Bytes, delimiter: Uint8Array, at: number): boolean {
   for (let i = 0; i < delimiter.length; i++) if (body[at + i] !== delimiter[i]) return false;
   return true;
@@ -121,9 +85,7 @@ function findLineEnd(body: Bytes, from: number): number | null {
   return body[at] === CR && body[at + 1] === LF ? at + 2 : null;
 }
 
-/**
- * The line break before the next boundary. A boundary contains no line break, so no byte is compared twice: the time grows linearly with the length.
- */
+/** The line break before the next boundary. A boundary contains none, so no byte is compared twice, and the time grows linearly. */
 function findNextDelimiter(body: Bytes, delimiter: Uint8Array, from: number): number | null {
   for (let at = from; at + 2 + delimiter.length <= body.length; at++) {
     if (body[at] !== CR || body[at + 1] !== LF || !startsWith(body, delimiter, at + 2)) continue;
@@ -133,6 +95,8 @@ function findNextDelimiter(body: Bytes, delimiter: Uint8Array, from: number): nu
   }
   return null;
 }
+
+const HEADERS_MAX_BYTES = 8 * 1024;
 
 /** `start` is the first byte after the boundary's line, `end` the line break before the next boundary. */
 function parsePartBytes(body: Bytes, start: number, end: number): Part {
@@ -146,6 +110,36 @@ function parsePartBytes(body: Bytes, start: number, end: number): Part {
   }
   throw toBrokenFormError("The headers of a part have no end.");
 }
+
+// ---- The values of a form ------------------------------------------------------------------------------------------------
+
+/** Fields become texts, files UploadedFile. A repeated name is a fault of that name. */
+export async function toFormObject(
+  parts: readonly Part[],
+): Promise<{ raw: Readonly<Record<string, unknown>>; repeated: FieldError[] }> {
+  const raw = Object.create(null) as Record<string, unknown>;
+  const repeated = new Set<string>();
+  for (const { name, fileName, bytes } of parts) {
+    if (name in raw) repeated.add(name);
+    else raw[name] = fileName === null ? decodeText(bytes) : await toUploadedFile(fileName, bytes);
+  }
+  const message = "The part is sent more than once.";
+  return { raw, repeated: [...repeated].map((name) => toFieldError(name, "invalid_value", message)) };
+}
+
+function decodeText(bytes: Bytes): string {
+  const text = decodeUtf8(bytes);
+  if (text === undefined) throw toBrokenFormError("A field of the form is not UTF-8.");
+  return text;
+}
+
+export const toFormIdentity = (form: Readonly<Record<string, unknown>>): Record<string, unknown> =>
+  Object.fromEntries(
+    Object.entries(form).map(([name, value]) => [
+      name,
+      isUploadedFile(value) ? { file_name: value.fileName, sha256: value.sha256 } : value,
+    ]),
+  );
 
 // ---- Headers -------------------------------------------------------------------------------------------------------------
 

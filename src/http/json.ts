@@ -5,7 +5,6 @@ import { JSON_BODY_MAX_BYTES, JSON_DEPTH_MAX, SECOND_MS } from "../core/limits.t
 import { isDouble } from "../core/text.ts";
 import { type NumberSources, type Path, writeMoneyAsText } from "./money-fields.ts";
 
-/** How much of a body is read, the refusal of a longer body, and how long it may take to arrive. */
 export type BodyLimit = {
   readonly maxBytes: number;
   readonly tooLarge: () => ServiceError;
@@ -110,10 +109,7 @@ export function requireEmptyBody(raw: Uint8Array): undefined {
 
 type Source = { source?: string };
 
-/**
- * I-JSON (RFC 7493): refuses text that is not Unicode and numbers that a double would change, because they can neither be stored nor signed. Money
- * is not read as a double.
- */
+/** I-JSON (RFC 7493): text that is not Unicode and numbers that a double would change can neither be stored nor signed. Money is not read as one. */
 function parseNumbers(text: string, money: readonly Path[]): ParsedJson {
   const names = new Set(money.map((path) => path.at(-1)));
   const sources: NumberSources = new Map();

@@ -1,5 +1,4 @@
-// The fields of a body that its schema reads as money (HTTP-4). Their JSON numbers are read by their digits, because a binary float would round
-// them.
+// Reads JSON numbers by their digits where a body's schema expects money (HTTP-4), because a binary float would round them.
 import * as z from "zod";
 import { memoizeBy } from "../core/retry.ts";
 import { toPlainAmount } from "../core/text.ts";
@@ -24,10 +23,7 @@ function collectMoneyPaths(schema: z.ZodType): Path[] {
 /** The digits of the numbers of a body, by the object that holds them and their name in it. */
 export type NumberSources = Map<unknown, Map<string, string>>;
 
-/**
- * Writes the numbers at money paths as decimal text, in one form for each value. Returns the paths that held a number, because text with the same
- * digits is another body.
- */
+/** In one form for each value. Returns the paths that held a number, because text with the same digits is another body. */
 export function writeMoneyAsText(body: unknown, paths: readonly Path[], sources: NumberSources): Path[] {
   return paths.filter((path) => {
     const name = path.at(-1) ?? "";

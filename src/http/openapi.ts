@@ -1,38 +1,11 @@
-// The OpenAPI document as it is served: printed from the routes (scripts/openapi.ts) into the Worker's own assets, with the issuer as its only
-// server (HTTP-31), and the operator's status page (HTTP-39).
-
+// The paths that are not routes: the OpenAPI document (HTTP-31) with the operator's status page (HTTP-39), the interactive reference, and the health
+// check (HTTP-32). The printed document and the reference's script and style are assets of this Worker.
 import type { HonoBase } from "hono/hono-base";
-/** The service's own address in the printed document. */
 import { ERRORS } from "../core/errors.ts";
 import { answer, computeEntityTag, toNotModifiedIfKnown } from "./answer.ts";
 import { type AppEnv, findDeps } from "./app-env.ts";
 import { PAGE_FILES } from "./page-files.ts";
 import { toJsonResponse } from "./responses.ts";
-
-const SERVER_PLACEHOLDER = "https://issuer.example";
-
-let printedDocument: string | undefined;
-
-export async function buildServedDocument(
-  { assets, url }: { readonly assets: Fetcher; readonly url: string },
-  issuer: string,
-  statusPage: string | null,
-): Promise<string> {
-  printedDocument ??= await readPrinted(assets, url);
-  const document = printedDocument.replace(JSON.stringify(SERVER_PLACEHOLDER), () => JSON.stringify(issuer));
-  if (statusPage === null) return document;
-  const externalDocs = { description: "Incidents and maintenance of this service.", url: statusPage };
-  return document.replace("{", () => `{"externalDocs":${JSON.stringify(externalDocs)},`);
-}
-
-async function readPrinted(assets: Fetcher, url: string): Promise<string> {
-  const stored = await assets.fetch(new URL("/openapi.json", url));
-  if (!stored.ok) throw new Error(`the asset openapi.json answers ${stored.status}`);
-  return stored.text();
-}
-
-// The paths that are not routes: the OpenAPI document, the interactive reference and the health check (HTTP-31, HTTP-32). The document and the
-// reference's script and style are assets of this Worker.
 
 const DOCUMENT_HEADERS = { "Content-Type": "application/json", "Cache-Control": "public, max-age=300" };
 
@@ -58,6 +31,33 @@ export function bindService(app: HonoBase<AppEnv>): void {
     app.get(path, () => new Response(text, { headers: { "Content-Type": type } }));
   }
 }
+
+// ---- The document --------------------------------------------------------------------------------------------------------
+
+/** The service's own address in the document as scripts/openapi.ts prints it. The issuer takes its place. */
+const SERVER_PLACEHOLDER = "https://issuer.example";
+
+let printedDocument: string | undefined;
+
+async function buildServedDocument(
+  { assets, url }: { readonly assets: Fetcher; readonly url: string },
+  issuer: string,
+  statusPage: string | null,
+): Promise<string> {
+  printedDocument ??= await readPrinted(assets, url);
+  const document = printedDocument.replace(JSON.stringify(SERVER_PLACEHOLDER), () => JSON.stringify(issuer));
+  if (statusPage === null) return document;
+  const externalDocs = { description: "Incidents and maintenance of this service.", url: statusPage };
+  return document.replace("{", () => `{"externalDocs":${JSON.stringify(externalDocs)},`);
+}
+
+async function readPrinted(assets: Fetcher, url: string): Promise<string> {
+  const stored = await assets.fetch(new URL("/openapi.json", url));
+  if (!stored.ok) throw new Error(`the asset openapi.json answers ${stored.status}`);
+  return stored.text();
+}
+
+// ---- The reference -------------------------------------------------------------------------------------------------------
 
 /** The targets of a problem's `type` (RFC 9457). */
 function renderCodeList(): string {
@@ -111,7 +111,6 @@ const renderDocsStart = (): Response =>
 
 export const DOCS_ASSETS: ReadonlySet<string> = new Set(["swagger-ui.css", "swagger-ui-bundle.js"]);
 
-/** A file of the reference from the Worker's own assets; null for any other name. */
 async function fetchDocsAsset(assets: Fetcher, name: string, url: string): Promise<Response | null> {
   if (!DOCS_ASSETS.has(name)) return null;
   const stored = await assets.fetch(new URL(`/${name}`, url));

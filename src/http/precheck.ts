@@ -11,10 +11,10 @@ export async function refuseFaults(
 ): Promise<never> {
   const { reads = {}, judge, calleeOf } = precheck ?? {};
   try {
-    const found = await call.read(reads);
-    await refuseUnproven(call, calleeOf?.(found as never));
+    const found = (await call.read(reads)) as never;
+    await refuseUnproven(call, calleeOf?.(found));
     const named = new Set(faults.map((fault) => fault.field));
-    const more = (await judge?.(found as never, faults)) ?? [];
+    const more = (await judge?.(found, faults)) ?? [];
     throw unreadable ?? toValidationError([...faults, ...more.filter((fault) => !named.has(fault.field))]);
   } catch (thrown) {
     if (!(thrown instanceof ServiceError)) throw thrown;
@@ -29,10 +29,7 @@ export async function refuseUnknownPath(call: AnyCall): Promise<never> {
   throw new ServiceError("not_found");
 }
 
-/**
- * Certificates are public: a caller whose proof would be checked against the body learns nothing about the body, unless the proof is bound to the
- * agent that the body's valid parts name (PRF-11).
- */
+/** A caller whose proof would be checked against the body learns nothing about it, unless it is bound to the agent that the body names (PRF-11). */
 async function refuseUnproven(call: AnyCall, calleeDid?: string): Promise<void> {
   if (call.surface !== "agent" || call.proven) return;
   if (calleeDid === undefined) throw await call.unproven();

@@ -24,20 +24,15 @@ function rememberInMap<T>(map: Map<string, T>, key: string, value: T): void {
 export const chargeAgent = (context: AppContext, deps: Deps, did: string): Promise<void> =>
   charge(context, deps, "credential", did);
 
-/** Charges an account in an environment, and remembers that the credential belongs to it. */
 export function chargeAccount(context: AppContext, deps: Deps, credential: string, account: string): Promise<void> {
   rememberInMap(accountsOf(deps.env), credential, account);
   return charge(context, deps, "credential", account);
 }
 
-/** Charges the client's address: public routes, and calls with an unusable credential. */
 export const chargeAddress = (context: AppContext, deps: Deps): Promise<void> =>
   charge(context, deps, "address", toClientNetwork(readClientAddress(context)));
 
-/**
- * Refuses a credential whose account this isolate knows as exhausted, before the trip that would find its owner.
- * @throws ServiceError `rate_limited`
- */
+/** Refuses a credential whose account this isolate knows as exhausted, before the trip that would find its owner. */
 export function refuseExhausted(context: AppContext, deps: Deps, credential: string): void {
   const account = accountsOf(deps.env).get(credential);
   const state = toRateState(deps, "credential", account === undefined ? 0 : readUsed(deps, "credential", account));

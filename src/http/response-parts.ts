@@ -2,8 +2,6 @@
 import * as z from "zod";
 import { FIELD_ERRORS, TOP_LEVEL_422 } from "../core/errors.ts";
 
-// ---- The error envelope --------------------------------------------------------------------------------------------------
-
 /** Names the known codes, but readers must accept others too. */
 const fieldCode = z.union([z.enum([...Object.keys(FIELD_ERRORS), ...TOP_LEVEL_422]), z.string()]);
 
@@ -25,9 +23,9 @@ export const errorSchema = z
     type: z.string().optional(),
   })
   .register(z.globalRegistry, { id: "Error" });
+
 /** A compact JWS or JWT. */
 export const jws = z.string().register(z.globalRegistry, { id: "Jws" });
-/** SHA-256 as 64 lower-case hex digits. */
 export const runningHash = z.string().register(z.globalRegistry, { id: "RunningHash", pattern: "^[0-9a-f]{64}$" });
 
 export const buildListSchema = <T extends z.ZodType>(item: T) =>

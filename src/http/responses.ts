@@ -40,7 +40,6 @@ export function toErrorResponse(thrown: unknown, requestId: string, context: App
   const error = thrown instanceof ServiceError ? thrown : toInternalError(thrown, requestId);
   if (error.extra.reason) {
     const said = toLogLine("refused", requestId, { code: error.code, reason: error.extra.reason });
-    // A caller's mistake is not an error of the service.
     if (error.status < 500) console.info(said);
     else console.error(said);
   }
@@ -58,7 +57,6 @@ export function toErrorResponse(thrown: unknown, requestId: string, context: App
   });
 }
 
-/** RFC 9457 members of the same refusal. */
 function toProblem({ code, message, status, request_id, field_errors, detail, type }: ErrorEnvelope, issuer: string) {
   return {
     type: `${issuer}/docs#${code}`,

@@ -7,10 +7,9 @@ import type { ErrorCode, FieldError, OwnFieldErrorCode, ServiceError } from "../
 import type { Read } from "../db/batch.ts";
 import type { IdempotencyOwner } from "../db/outcomes.ts";
 
-/** Dates or instants in UTC as ISO 8601; `link` leads to the replacement: a URL, or a path of the service. */
+/** Dates or instants in UTC as ISO 8601 (HTTP-38); `link` leads to the replacement: a URL, or a path of the service. */
 export type Deprecation = { readonly since: string; readonly sunset?: string; readonly link?: string };
 
-/** The valid parts of a request, for the handler. */
 export type Input<P, Q, B> = {
   readonly params: P;
   readonly query: Q;
@@ -34,7 +33,6 @@ export type RouteOf<S extends Surface, P, Q, B, O> = {
   readonly params?: z.ZodType<P> & z.ZodObject;
   readonly query?: z.ZodType<Q> & z.ZodObject;
   readonly body?: z.ZodType<B>;
-  /** A missing body means an empty object. */
   readonly optionalBody?: true;
   /** The body is multipart/form-data, and `body` is the schema of its parts: texts, and files of at most `fileMaxBytes` (HTTP-36). */
   readonly multipart?: { readonly fileMaxBytes: number };
@@ -58,42 +56,28 @@ export type RouteOf<S extends Surface, P, Q, B, O> = {
   readonly lock?: (params: P) => string;
   /** Request headers that the answer depends on, lower-case. */
   readonly headers?: readonly string[];
-  /** Any origin may read it. */
   readonly cors?: true;
-  /** Callers should stop using it (HTTP-38). */
   readonly deprecated?: Deprecation;
-  /**
-   * Names the form of an answer that is the same for every caller, so that a shared cache may keep it; null for any other request. The cache keeps
-   * only answers with `Cache-Control: public`.
-   */
+  /** Names the form of an answer that is the same for every caller, which a shared cache may keep if it is `Cache-Control: public`; otherwise null. */
   readonly shared?: (asked: Pick<Input<P, Q, B>, "query" | "headers">) => string | null;
   /** True for requests that a replica of the database may answer, because no decision depends on them. */
   readonly replica?: (query: Q) => boolean;
   /** Changes by others cannot make the call fail as busy: it judges only its input, or works after the answer. */
   readonly neverBusy?: true;
-  /**
-   * Answered also while the account's volume of the day is used up (EVT-35), always or for the bodies that match: the call stops or ends something,
-   * keeps the account safe, or changes nothing. Reads and removals are always answered.
-   */
+  /** Answered even while the volume of the day is used up (EVT-35), for all or for matching bodies. Reads and removals always are. */
   readonly whenUsedUp?: true | ((body: B) => boolean);
   /** The query is not read, so no parameter is a fault. */
   readonly anyQuery?: true;
   /** A GET with effects: it takes no HEAD (HTTP-21), whose proof would not cover the effect. */
   readonly effects?: true;
-  /**
-   * A proof is accepted once (PRF-7). If the same act may be repeated under one proof, this names the act: a proof that was used for it is accepted
-   * again, and is a replay for any other act (PRF-8).
-   */
+  /** Names the act that may be repeated under one proof (PRF-8); for any other act that proof is a replay. Without it, a proof counts once (PRF-7). */
   readonly act?: (body: B, config: Config) => string;
   /** Also accepts the consumer's proof bound to its counterparty; the handler names the counterparty (FAC-2). */
   readonly boundProofs?: true;
   /** Finds the object that the path names. The call's first trip reads it, answers 404 if it is null, and gives it to the handler. */
   readonly object?: (call: CallOf<S>, params: P) => Read<O | null>;
   readonly handle: (call: CallOf<S, O>, input: Input<P, Q, B>) => Promise<unknown>;
-  /**
-   * Judges a request that the schema refuses as the handler would have: a foreign id is 404 and a stranger 403 before 422, and all faults of one
-   * body are reported together (HTTP-12, HTTP-18).
-   */
+  /** Judges a request that the schema refuses: 404 and 403 come before 422, and all faults are reported together (HTTP-12, HTTP-18). */
   readonly precheck?: (call: CallOf<S>, asked: Asked<P>) => Precheck;
   /** Maps every refusal of the call, including those of its caller and its values. */
   readonly mapRefusal?: (refusal: ServiceError, query: URLSearchParams) => ServiceError;
@@ -102,7 +86,6 @@ export type RouteOf<S extends Surface, P, Q, B, O> = {
 // biome-ignore lint/suspicious/noExplicitAny: a list of routes has handlers of many types; `defineRoute` checks each
 export type Route = RouteOf<any, any, any, any, any>;
 
-/** Whether an account's call is refused while its volume of the day is used up. */
 export function addsVolume({ method, whenUsedUp }: Route, body: unknown): boolean {
   if (method === "get" || method === "delete" || whenUsedUp === true) return false;
   return !(whenUsedUp && body !== undefined && whenUsedUp(body));

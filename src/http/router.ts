@@ -66,7 +66,6 @@ const toBareRequest = (context: AppContext, route: Route): Incoming => {
   };
 };
 
-/** The parts of a request, each valid or with faults. */
 type ParsedRequest = {
   readonly incoming: Incoming;
   readonly params: Parsed<unknown>;
@@ -144,14 +143,10 @@ function findEnvironmentFaults({ context, route }: Incoming): FieldError[] {
 
 type ReceivedBody = Pick<Incoming, "rawBody" | "body" | "identity"> & {
   readonly unreadable?: ServiceError;
-  /** The parts of a form that are sent more than once. */
   readonly repeated?: readonly FieldError[];
 };
 
-/**
- * Refuses a too large body before authentication, and so charges it to the address. An unreadable body is refused where faulty values are: after the
- * caller and the object of the path are known (HTTP-18).
- */
+/** A too large body is refused before authentication, and charged to the address; an unreadable one is refused where faulty values are (HTTP-18). */
 async function receiveBody(
   context: AppContext,
   { body: schema, multipart, optionalBody }: Route,

@@ -30,7 +30,6 @@ export const tier = z.enum(TIERS).register(z.globalRegistry, { id: "Tier" });
 export const economicRole = z.enum(ECONOMIC_ROLES).register(z.globalRegistry, { id: "EconomicRole" });
 export const agentStatus = z.enum(AGENT_STATUSES).register(z.globalRegistry, { id: "AgentState" });
 export const principalStatus = z.enum(PRINCIPAL_STATUSES).register(z.globalRegistry, { id: "PrincipalState" });
-/** The side of a purchase that an agent is on. */
 export const side = z.enum(SIDES).register(z.globalRegistry, { id: "Side" });
 
 export const escrowState = z.enum(ESCROW_STATES).register(z.globalRegistry, { id: "EscrowState" });
@@ -38,7 +37,6 @@ export const attestationModel = z.enum(ATTESTATION_MODELS).register(z.globalRegi
 
 // ---- Values --------------------------------------------------------------------------------------------------------------
 
-/** An instant as the service writes it: ISO 8601, UTC. */
 export const instant = z.iso.datetime().register(z.globalRegistry, { id: "Instant" });
 
 const anyInstant = z.iso.datetime({ offset: true }).register(z.globalRegistry, { id: "InstantInput" });
@@ -90,9 +88,7 @@ export const countryInput = z
   .register(z.globalRegistry, { id: "CountryInput" });
 /** A URL as a platform wrote it: `httpUrl` accepts some that are not URIs, with letters of every script. */
 export const registeredUrl = z.string().register(z.globalRegistry, { id: "RegisteredUrl" });
-/** A URL of the service itself, or of its configuration. */
 export const url = z.string().register(z.globalRegistry, { id: "Url", format: "uri" });
-/** An amount as the service writes it, in whole currency units. */
 export const amount = z.string().register(z.globalRegistry, { id: "Amount" });
 export const fraction = z.number().min(0).max(1).register(z.globalRegistry, { id: "Fraction" });
 
@@ -143,23 +139,19 @@ const refuseIf =
       context.addIssue({ code: "custom", params: { code: "invalid_format" }, message, continue: false });
   };
 
-/** A few sentences by a party; null and an empty text mean that there are none. */
 export const wordsInput = buildTextSchema(2_000, 0).nullable().register(z.globalRegistry, { id: "WordsInput" });
 
 const METADATA_PAIRS = 20;
 const METADATA_KEY_CHARS = 40;
 const METADATA_VALUE_CHARS = 500;
 
-/** The platform's own identifier of a resource; null removes it. */
 export const referenceInput = buildNameSchema(200).nullable().register(z.globalRegistry, { id: "ReferenceInput" });
 
 type JsonObject = Record<string, unknown>;
 const isJsonObject = (value: unknown): value is JsonObject =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
-/**
- * Validates an object and returns the received one. Zod would return a copy without a member named `__proto__`, and signatures and hashes cover it.
- */
+/** Returns the object as received: zod's copy has no member `__proto__`, which signatures and hashes cover. */
 const validateAsReceived = <T extends JsonObject>(
   validate: (value: JsonObject, refuseAt: RefuseAt) => void = () => undefined,
 ): z.ZodType<T> =>
@@ -173,7 +165,6 @@ type RefuseAt = (path: readonly string[], code: FieldErrorCode, message: string)
 
 export const jsonObject = validateAsReceived().register(z.globalRegistry, { id: "JsonObject", type: "object" });
 
-/** A platform's own data about a resource: the service stores and shows them, but does not interpret them. */
 export const metadata = validateAsReceived<Record<string, string>>((pairs, refuseAt) => {
   const names = Object.keys(pairs);
   if (names.length > METADATA_PAIRS) refuseAt([], "too_long", `Must be at most ${METADATA_PAIRS} pairs.`);
@@ -203,8 +194,7 @@ export const httpUrl = z
   .register(z.globalRegistry, { id: "HttpUrl", format: "uri" });
 
 function isHttpUrl(value: string): boolean {
-  // The text is stored and signed as it is written, so this refuses characters that a URL parser drops or corrects, that are invisible, or that
-  // change the direction of writing.
+  // The text is signed as written: refuses characters that a URL parser drops or corrects, that are invisible, or that change the writing direction.
   if (
     !/^https?:\/\/(?!\/)[^\s\p{Cc}\p{Bidi_Control}\p{Default_Ignorable_Code_Point}\\<>"^`{|}]+$/iu.test(value) ||
     !URL.canParse(value)
@@ -233,7 +223,6 @@ export const buildFixedFieldRule =
     return fixed.map((field) => toFieldError(field, "invalid_field", "This call cannot change this field."));
   };
 
-/** The valid fields of an object that may be faulty, for further checks in addition to the schema's faults. */
 export function pickValidFields<S extends z.ZodObject>(schema: S, raw: unknown): Partial<z.output<S>> {
   if (typeof raw !== "object" || raw === null) return {};
   const valid = Object.entries(schema.shape as Record<string, z.ZodType>).flatMap(([name, field]) => {

@@ -8,10 +8,8 @@ import { type Answer, answer, isAnswer } from "./answer.ts";
 import type { Incoming } from "./incoming.ts";
 import type { Route } from "./route.ts";
 
-/** A kept answer and its instant: real time, epoch milliseconds. */
 type KeptAnswer = { readonly at: number; readonly answer: Answer };
 
-/** `query` as it was parsed, `representation` as the route names it. */
 export async function answerThroughSharedCache(
   incoming: Incoming,
   query: unknown,
@@ -75,13 +73,13 @@ async function keepAnswer(cache: Cache, address: string, made: Answer): Promise<
   }
 }
 
-// D1 read replicas, by configuration: public reads whose staleness is harmless may come from the nearest copy. Every read that a decision depends on
-// stays on the primary; a route's data names the requests that may use a replica.
+// ---- Read replicas -------------------------------------------------------------------------------------------------------
 
 export const replicaConfiguration = memoizeBy(({ READ_REPLICAS }: Env): boolean => {
   if (READ_REPLICAS === "on" || READ_REPLICAS === "off") return READ_REPLICAS === "on";
   throw new Error("READ_REPLICAS must be on or off");
 });
 
+/** Public reads whose staleness is harmless may come from the nearest copy. A read that a decision depends on stays on the primary. */
 export const chooseDatabase = (route: Route, query: unknown, { db, env }: Deps): Database =>
   replicaConfiguration(env) && route.replica?.(query) ? openNearest(env.DB) : db;

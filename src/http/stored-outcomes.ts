@@ -7,7 +7,6 @@ import { answer } from "./answer.ts";
 import { type Idempotency, recordOutcome, replayOutcome } from "./idempotency.ts";
 import type { Incoming } from "./incoming.ts";
 
-/** The part of a call that stored outcomes need. `platformId`: their owner, known after the first trip. */
 type OutcomeContext = {
   readonly incoming: Incoming;
   readonly idempotency: Idempotency | null;

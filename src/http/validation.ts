@@ -4,7 +4,6 @@ import { type FieldError, type FieldErrorCode, toFieldError } from "../core/erro
 
 export type Parsed<T> = { ok: true; value: T } | { ok: false; faults: FieldError[] };
 
-/** Parses one part of a request. `rules` look across fields and run on the raw value even when the schema found faults. */
 export function parsePart<T>(schema: z.ZodType<T>, raw: unknown, rules?: (raw: unknown) => FieldError[]): Parsed<T> {
   const result = schema.safeParse(raw);
   const broken = rules?.(raw) ?? [];
@@ -41,7 +40,6 @@ const KINDS: Readonly<Record<string, string>> = {
 const UNITS: Readonly<Record<string, string>> = { string: "character", array: "entry" };
 const PLURALS: Readonly<Record<string, string>> = { character: "characters", entry: "entries" };
 
-/** `1 character`, `2 characters`; the number alone if the bound is one of value. */
 function formatBound(count: number | bigint, origin: string): string {
   const unit = UNITS[origin];
   if (unit === undefined) return String(count);
@@ -122,7 +120,6 @@ function pickValueAt(raw: unknown, path: PropertyKey[]): unknown {
   return value;
 }
 
-/** Query pairs as one object; a repeated name is a fault of that name. */
 export function toQueryObject(url: URL): { raw: Record<string, string>; repeated: FieldError[] } {
   const raw = Object.create(null) as Record<string, string>;
   const repeated = new Set<string>();

@@ -123,7 +123,7 @@ type EventFacts = {
 };
 
 /** The id by which events can be filtered, besides the DIDs of its agents; null if that is one of them. */
-export function findEventSubject({ type, object, agentDid, otherDid = null }: EventFacts): string | null {
+function findEventSubject({ type, object, agentDid, otherDid = null }: EventFacts): string | null {
   const [noun = ""] = type.split(".");
   const own = object[OWN_ID[noun] ?? ""];
   return typeof own !== "string" || own === agentDid || own === otherDid ? null : own;

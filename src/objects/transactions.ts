@@ -275,7 +275,6 @@ async function dropRefused(desk: SigningDesk, account: Account, row: SentRow): P
   return isLast ? null : fillNonce(desk, account, row.nonce);
 }
 
-/** Sends an empty transfer, so that transactions after an unused nonce can be mined. */
 async function fillNonce(desk: SigningDesk, { fees }: Account, nonce: number): Promise<Obstacle> {
   if (fees === null) return "fee_above_bound";
   const { sender, sent } = desk;
