@@ -131,7 +131,7 @@ export type Config = {
 export type PasswordCost = { readonly N: number; readonly r: number; readonly p: number };
 
 export type SliceSizes = {
-  /** Of one batch of a cascade (PRN-17, PRN-24). */
+  /** Subjects in one batch of a cascade (PRN-17, PRN-24). */
   readonly agents: number;
   readonly principals: number;
   /** Rows of a sandbox that one reading finds (ACC-28). */

@@ -1,8 +1,6 @@
-// The one way in. `openCall` takes a request to its handler: it chooses the entrance, checks the credential, and charges the limiter. It requests
-// the locks of the Idempotency-Key and of the agent together with the first trip, so that they cost a distant caller no hop. The handler runs with
-// its two trips, and runs again after a conflict (under the lock of its object), under another clock, or when others held the agent's lock; last,
-// the outcome is stored for a retry.
-
+// The one way in. `openCall` chooses the entrance, checks the credential, charges the limiter, and requests the locks of the Idempotency-Key and of the
+// agent together with the first trip, so that they cost a distant caller no hop. The handler runs with its two trips, and runs again after a conflict
+// (under the lock of its object), under another clock, or when others held the agent's lock. The outcome is stored for a retry.
 import type { AnyCall, ReadOptions, Surface } from "../call.ts";
 import { commitAll } from "../commit.ts";
 import { measureAhead } from "../core/clock.ts";
@@ -39,10 +37,9 @@ export type Credential = {
   readonly guards?: (db: Database) => readonly Statement[];
   /** Refuses a proof that was used before, unless a stored outcome answers the call (PRF-9). */
   readonly settle?: () => Promise<void>;
-  /** The members that calls of this surface add to the common part. */
   readonly parts: object;
 };
-/** What is charged (HTTP-29). An account is charged when the first trip has found it; `accountOf` returns null for an unknown credential. */
+/** The quota that a call is charged to (HTTP-29). An account is charged once the first trip has found it; `accountOf`: null if it is unknown. */
 export type Quota =
   | { readonly of: "address" }
   | { readonly of: "agent"; readonly did: string }
@@ -188,7 +185,6 @@ type Run = {
   /** True once the agent's lock is held: from then on only writers without the lock can change the rows that the call reads. */
   locked: boolean;
   offset: number;
-  /** The owner of the stored outcome; known after the first trip. */
   platformId: string | null;
   contended: boolean;
   /** True once the caller is charged: a call is charged once, however often it is decided. */

@@ -17,7 +17,6 @@ export type Incoming = {
   readonly background: (work: Promise<unknown>) => void;
   readonly url: URL;
   readonly rawBody: Uint8Array<ArrayBuffer>;
-  /** The body as it was read, and after its schema accepted it. */
   readonly body: unknown;
   readonly validBody: unknown;
   /** Equal for two transmissions of one request: the body, for a form without its boundary and with digests for its files (IDM-4). */
@@ -31,7 +30,7 @@ export type Incoming = {
 
 // ---- Forms ---------------------------------------------------------------------------------------------------------------
 
-/** Of boundaries, headers and the parts besides the file. */
+/** Bounds the boundaries, the headers and the parts besides the file. */
 export const FORM_MAX_BYTES = 64 * 1024;
 
 /** `fileName`: null for a field that is not a file. `bytes`: a view of the body, not a copy. */
@@ -141,8 +140,6 @@ export const toFormIdentity = (form: Readonly<Record<string, unknown>>): Record<
     ]),
   );
 
-// ---- Headers -------------------------------------------------------------------------------------------------------------
-
 function parseBoundary(contentType: string | null): string {
   const [, rest] = /^\s*multipart\/form-data(.*)$/is.exec(contentType ?? "") ?? [];
   if (rest === undefined) throw toBrokenFormError("The body must be sent as Content-Type: multipart/form-data.");
@@ -176,7 +173,6 @@ function parsePartNames(headers: string): Pick<Part, "name" | "fileName"> {
 /** A quoted value ends at a quote before `;` or the end, because browsers do not escape a backslash at the end of a file name. */
 const PARAMETER = /\s*;\s*([^\s=;"]+)=(?:"((?:[^"\\]|\\.)*)"(?=\s*(?:;|$))|"([^"]*\\)"(?=\s*(?:;|$))|([^\s;"]+))/sy;
 
-/** Reads `; name=value; other="another value"`. */
 function parseParameters(text: string): Map<string, string> {
   const parameters = new Map<string, string>();
   PARAMETER.lastIndex = 0;

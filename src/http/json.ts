@@ -76,7 +76,6 @@ const toUnreadableBodyError = (message: string) => new ServiceError("invalid_req
 /** `identity`: equal for two bodies if their values are equal; a number and a string differ (IDM-4). */
 export type ParsedJson = { readonly body: unknown; readonly identity: unknown };
 
-/** `money`: the paths at which a number is read by its digits. */
 export function parseJson(bytes: Uint8Array, contentType: string | null, money: readonly Path[]): ParsedJson {
   if (bytes.byteLength === 0) throw toUnreadableBodyError("A JSON body is required.");
   if (!/^application\/(?:[\w.-]+\+)?json\s*(?:;|$)/i.test(contentType ?? "")) {

@@ -12,7 +12,6 @@ type Window = { readonly start: number; readonly used: number };
 type Policy = "credential" | "address";
 
 const windowsOf = memoizeBy((_env: Env) => new Map<string, Window>());
-/** The account that each credential was charged to in this isolate. */
 const accountsOf = memoizeBy((_env: Env) => new Map<string, string>());
 const MAX_REMEMBERED = 10_000;
 

@@ -49,7 +49,6 @@ export function toErrorResponse(thrown: unknown, requestId: string, context: App
     ...(error.status === 401 && challenge && { "WWW-Authenticate": challenge }),
   };
   const envelope = toErrorEnvelope(error, requestId);
-  // A wildcard gets the envelope.
   if (!acceptsByName(context.req.header("accept"), PROBLEM)) return toJsonResponse(error.status, envelope, headers);
   return toJsonResponse(error.status, toProblem(envelope, context.env.ISSUER || new URL(context.req.url).origin), {
     ...headers,

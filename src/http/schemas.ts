@@ -23,8 +23,6 @@ import {
   TIERS,
 } from "../core/vocabulary.ts";
 
-// ---- Shared words --------------------------------------------------------------------------------------------------------
-
 export const environment = z.enum(ENVIRONMENTS).register(z.globalRegistry, { id: "Environment" });
 export const tier = z.enum(TIERS).register(z.globalRegistry, { id: "Tier" });
 export const economicRole = z.enum(ECONOMIC_ROLES).register(z.globalRegistry, { id: "EconomicRole" });
@@ -34,8 +32,6 @@ export const side = z.enum(SIDES).register(z.globalRegistry, { id: "Side" });
 
 export const escrowState = z.enum(ESCROW_STATES).register(z.globalRegistry, { id: "EscrowState" });
 export const attestationModel = z.enum(ATTESTATION_MODELS).register(z.globalRegistry, { id: "AttestationModel" });
-
-// ---- Values --------------------------------------------------------------------------------------------------------------
 
 export const instant = z.iso.datetime().register(z.globalRegistry, { id: "Instant" });
 
@@ -214,7 +210,6 @@ export const amountInput = z
   .regex(/^\d{1,40}(\.\d{1,40})?([eE][+-]?\d{1,3})?$/, DECIMAL_MESSAGE)
   .register(z.globalRegistry, { id: "AmountInput", type: ["string", "number"] });
 
-/** The faults of a patch that names fields which the resource shows but no patch changes. */
 export const buildFixedFieldRule =
   (view: () => z.ZodObject, changed: object) =>
   (raw: unknown): FieldError[] => {

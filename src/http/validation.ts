@@ -102,7 +102,6 @@ function toFieldCode(issue: Issue, value: unknown): FieldErrorCode {
     case "invalid_format":
       return "invalid_format";
     case "invalid_union":
-      // In a discriminated union the discriminator's value is wrong.
       return "discriminator" in issue && issue.discriminator !== undefined ? "invalid_value" : "invalid_type";
     case "custom":
       return typeof issue.params?.["code"] === "string" ? (issue.params["code"] as FieldErrorCode) : "invalid_format";

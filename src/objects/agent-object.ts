@@ -101,7 +101,6 @@ export abstract class SandboxObject<E = unknown> extends DurableObject<E> {
   /** Returns the rows that are not completely recorded yet. */
   abstract record(part: DuePart): Promise<string[]>;
 
-  /** Runs `work` after all work that was requested before. */
   protected inTurn<T>(work: () => Promise<T>): Promise<T> {
     const turn = this.last.then(work, work);
     this.last = turn;

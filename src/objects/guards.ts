@@ -63,6 +63,7 @@ export class AttemptGuard extends DurableObject<unknown> {
     return { ok: true, id: Number(id), left: perAccount - own.length - 1 };
   }
 
+  /** Takes a place for a derivation that is not an attempt to log in. */
   async derive(now: number, bucket: Bucket): Promise<DerivationPlace> {
     const wait = this.untilPlace(now, bucket);
     if (wait > 0) return { ok: false, retryAfterMs: wait };

@@ -17,7 +17,6 @@ export type SigningDesk = {
   readonly pause: (ms: number) => Promise<unknown>;
 };
 
-/** Why waiting transactions cannot be sent; null if they are sent. */
 type Obstacle = "insufficient_gas" | "fee_above_bound" | "node_silent" | null;
 
 export type SignerStanding = {
