@@ -1,4 +1,4 @@
-// Store of the reads of agents. Reads for a caller take its Tenant.
+// Store of the reads of agents, of the conditions of their writes on facts outside their rows, and of delegations. Reads for a caller take its Tenant.
 
 import { and, eq, type SQL, sql } from "drizzle-orm";
 import type { Due } from "../core/clock.ts";
@@ -63,7 +63,7 @@ export const findDecayedAgents = (db: Database, clock: string, now: number, afte
       .limit(limit),
   );
 
-// Conditions for writes of agents, on facts outside their rows that must hold at the commit.
+// ---- Conditions that must hold at the commit ----------------------------------------------------------------------------
 
 /** For an agent that begins to run: its principal is in good standing at the commit, so that no cascade misses it (AGT-18). */
 export const hasActivePrincipal = (now: number): SQL => isPrincipalActive(sql`${agents.principalId}`, now);
@@ -83,7 +83,33 @@ export const mayReactivateWithAccount = (now: number): SQL =>
 export const mayReactivateWithPrincipal = (now: number): SQL =>
   sql`suspension_reason in ('principal', 'attestation') and ${hasActivePrincipal(now)}`;
 
-// SQL expressions for the list of an agent's wallets (FAC-22).
+// ---- Transfer -----------------------------------------------------------------------------------------------------------
+
+/** Holds if the principal is in good standing and as it was read: the agent's document and row state its attestation. */
+export const isPrincipalActiveUnchanged = ({ principalId, updatedAt }: PrincipalRow, now: number): SQL =>
+  isPrincipalActive(sql`${principalId}`, now, sql`and p.updated_at = ${updatedAt}`);
+
+/**
+ * Holds if an agent may be transferred: the new principal is in good standing and as it was read, and the agent has no delegates. If the agent
+ * runs, its present principal is in good standing too. Otherwise that one is neither closed nor has it a revoked attestation, so that no cascade
+ * misses the agent, and a suspended agent still has the reason that was read.
+ */
+export const mayTransferAgent = (
+  { did, status, suspensionReason, endsAt }: AgentRow,
+  next: PrincipalRow,
+  now: number,
+): SQL | undefined =>
+  and(
+    isPrincipalActiveUnchanged(next, now),
+    // `updateAgent` leaves out columns that did not change, so the stored end must still be the one that was read.
+    eq(agents.endsAt, endsAt),
+    sql`not exists (select 1 from agents where ${isDelegateOf(did)})`,
+    isActiveOrFunding(status)
+      ? hasActivePrincipal(now)
+      : sql`${isSuspendedFor(suspensionReason)} and ${isPrincipalOpen(sql`${agents.principalId}`)}`,
+  );
+
+// ---- Wallets (FAC-22) ---------------------------------------------------------------------------------------------------
 
 /** `all`: the agent's list, followed by the new wallets (lower case). `isAny`: whether any wallet is new. */
 export function addWallets(wallets: readonly WalletSince[]): { readonly all: SQL; readonly isAny: SQL } {
@@ -98,7 +124,7 @@ export function addWallets(wallets: readonly WalletSince[]): { readonly all: SQL
   };
 }
 
-// Store of delegations: an agent's nearest delegator and its delegates (AGT-24 to AGT-26).
+// ---- Delegations (AGT-24 to AGT-26) -------------------------------------------------------------------------------------
 
 /** Joined into the agent's own statement: a second one would have to read the agent again to find its delegator. */
 const nearestDelegator = sql`${agents} as nearest`;
@@ -138,29 +164,3 @@ export const findDelegates = (db: Database, did: string, limit: number): Read<{ 
 /** Refuses unless the delegator is ACTIVE at the version that was read. A transfer to another principal also changes the version. */
 export const refuseChangedDelegator = (db: Database, { did, version }: Pick<AgentRow, "did" | "version">): Statement =>
   guard(db, sql`exists (select 1 from agents where did = ${did} and version = ${version} and status = 'ACTIVE')`);
-
-// Conditions for the batch that moves an agent to another principal.
-
-/** Holds if the principal is in good standing and as it was read: the agent's document and row state its attestation. */
-export const isPrincipalActiveUnchanged = ({ principalId, updatedAt }: PrincipalRow, now: number): SQL =>
-  isPrincipalActive(sql`${principalId}`, now, sql`and p.updated_at = ${updatedAt}`);
-
-/**
- * Holds if an agent may be transferred: the new principal is in good standing and as it was read, and the agent has no delegates. If the agent
- * runs, its present principal is in good standing too. Otherwise that one is neither closed nor has it a revoked attestation, so that no cascade
- * misses the agent, and a suspended agent still has the reason that was read.
- */
-export const mayTransferAgent = (
-  { did, status, suspensionReason, endsAt }: AgentRow,
-  next: PrincipalRow,
-  now: number,
-): SQL | undefined =>
-  and(
-    isPrincipalActiveUnchanged(next, now),
-    // `updateAgent` leaves out columns that did not change, so the stored end must still be the one that was read.
-    eq(agents.endsAt, endsAt),
-    sql`not exists (select 1 from agents where ${isDelegateOf(did)})`,
-    isActiveOrFunding(status)
-      ? hasActivePrincipal(now)
-      : sql`${isSuspendedFor(suspensionReason)} and ${isPrincipalOpen(sql`${agents.principalId}`)}`,
-  );

@@ -1,4 +1,5 @@
-// Generates an agent's key pair, at activation and at each rotation. The private key is returned once and never stored.
+// Rotates an agent's key (AGT-32), reissues its certificate for the same key (AGT-23), and draws its key pair. The private key is returned once and
+// never stored.
 import type { ManagementCall } from "../call.ts";
 import { systemClock, toIso } from "../core/clock.ts";
 import { ServiceError } from "../core/errors.ts";
@@ -19,35 +20,7 @@ import type { CredentialsView, RotatedCredentialsView } from "./responses.ts";
 import { reviseAgent, toAidSource } from "./revise.ts";
 import type { KeyRotationInput } from "./schema.ts";
 
-const WARNING = "Store the private key now: it is shown once and cannot be recovered.";
-
-type DrawnKey = { readonly columns: Pick<AgentRow, "publicJwk" | "keyId">; readonly privateKey: CryptoKey };
-
-export async function drawKey(): Promise<DrawnKey> {
-  const { privateKey, publicKey } = await generateKeyPair();
-  const publicJwk = { ...(await exportPublicJwk(publicKey)) };
-  return { columns: { publicJwk, keyId: await computeJwkThumbprint(publicJwk) }, privateKey };
-}
-
-export const toCredentials = async (
-  { did, status, economicRole }: AgentRow,
-  principal: PrincipalRow,
-  { text, row }: IssuedCertificate,
-  { privateKey }: DrawnKey,
-): Promise<CredentialsView> => ({
-  did,
-  status,
-  private_key: await exportPrivateKeyPem(privateKey),
-  certificate: text,
-  certificate_expires_at: toIso(row.expiresAt),
-  key_id: row.keyId,
-  warning: WARNING,
-  warnings: findTierWarnings(economicRole, principal),
-});
-
-// Rotates an agent's key (AGT-32). The new key is valid from the commit on, the previous one until its grace ends, to the second. Each rotation
-// ends the grace of any earlier key.
-
+/** The new key is valid from the commit on, the previous one until its grace ends, to the second. Each rotation ends the grace of any earlier key. */
 export async function rotateAgentKey(
   call: ManagementCall<AgentWithPrincipal>,
   did: string,
@@ -96,16 +69,7 @@ export async function rotateAgentKey(
   return view;
 }
 
-// Issues a new certificate for the same key, after a renewed attestation or before the old certificate ends (AGT-23). The old one stays valid
-// until it ends.
-
-/** Refuses an agent without a certificate, one that has ended, and one whose principal is not ACTIVE. */
-export function refuseUncertified({ agent, principal, certificate }: AidSource, now: number): void {
-  const standing = toEffectivePrincipalStatus(principal, now);
-  if (certificate !== null && !isFinal(agent.status) && standing === "ACTIVE") return;
-  throw new ServiceError("invalid_status", { detail: { status: agent.status, principal_status: standing } });
-}
-
+/** Issues a certificate after a renewed attestation or before the old certificate ends. The old one stays valid until it ends. */
 export async function reissueCertificate(call: ManagementCall<AgentWithPrincipal>, did: string) {
   const { db, tenant, now, deps } = call;
   const { place, caller, object, ...found } = await call.read({
@@ -137,3 +101,36 @@ export async function reissueCertificate(call: ManagementCall<AgentWithPrincipal
   await call.commit(statements, view);
   return view;
 }
+
+/** Refuses an agent without a certificate, one that has ended, and one whose principal is not ACTIVE. */
+export function refuseUncertified({ agent, principal, certificate }: AidSource, now: number): void {
+  const standing = toEffectivePrincipalStatus(principal, now);
+  if (certificate !== null && !isFinal(agent.status) && standing === "ACTIVE") return;
+  throw new ServiceError("invalid_status", { detail: { status: agent.status, principal_status: standing } });
+}
+
+const WARNING = "Store the private key now: it is shown once and cannot be recovered.";
+
+type DrawnKey = { readonly columns: Pick<AgentRow, "publicJwk" | "keyId">; readonly privateKey: CryptoKey };
+
+export async function drawKey(): Promise<DrawnKey> {
+  const { privateKey, publicKey } = await generateKeyPair();
+  const publicJwk = { ...(await exportPublicJwk(publicKey)) };
+  return { columns: { publicJwk, keyId: await computeJwkThumbprint(publicJwk) }, privateKey };
+}
+
+export const toCredentials = async (
+  { did, status, economicRole }: AgentRow,
+  principal: PrincipalRow,
+  { text, row }: IssuedCertificate,
+  { privateKey }: DrawnKey,
+): Promise<CredentialsView> => ({
+  did,
+  status,
+  private_key: await exportPrivateKeyPem(privateKey),
+  certificate: text,
+  certificate_expires_at: toIso(row.expiresAt),
+  key_id: row.keyId,
+  warning: WARNING,
+  warnings: findTierWarnings(economicRole, principal),
+});

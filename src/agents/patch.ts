@@ -1,4 +1,4 @@
-// Changes an agent's identity, its reference and its metadata (AGT-30).
+// Changes an agent's profile, endpoint, reference and metadata (AGT-30), and its scope (AGT-21, AGT-22).
 import { type ManagementCall, type Precheck, precheck } from "../call.ts";
 import { systemClock } from "../core/clock.ts";
 import { type FieldError, ServiceError, toFieldError, toValidationError } from "../core/errors.ts";
@@ -79,7 +79,6 @@ export const precheckAgentPatch = (given: unknown): Precheck =>
   );
 
 function applyPatch(agent: AgentRow, { profile = {}, ...patch }: AgentPatch): AgentRow {
-  const pick = <T>(value: T | undefined, present: T): T => (value === undefined ? present : value);
   return {
     ...agent,
     displayName: pick(profile.display_name, agent.displayName),
@@ -98,7 +97,7 @@ function diffAgent(before: AgentRow, after: AgentRow): Changes {
   return Object.fromEntries(changed.map(([name, { column }]) => [name, { from: before[column], to: after[column] }]));
 }
 
-// Changes an agent's scope (AGT-21, AGT-22).
+// ---- Scope --------------------------------------------------------------------------------------------------------------
 
 export const findNamedScope = ({ db, tenant }: ManagementCall, { did }: { did: string }) =>
   findAgentWithDelegator(db, tenant, did);
@@ -147,6 +146,12 @@ export async function patchScope(
   return view;
 }
 
+/** Adds the faults that depend on the agent, for a body that the schema refused; `valid` is the valid part of `given`. */
+export const precheckScopePatch = (given: unknown, valid: ScopePatch): Precheck =>
+  precheck<Record<never, never>, unknown, AgentWithDelegator>({}, ({ object: { agent, delegator } }) =>
+    findScopePatchFaults(agent, given, applyScope(agent, valid), delegator),
+  );
+
 function findScopePatchFaults(
   before: AgentRow,
   given: unknown,
@@ -167,14 +172,7 @@ function findScopePatchFaults(
   ];
 }
 
-/** Adds the faults that depend on the agent, for a body that the schema refused; `valid` is the valid part of `given`. */
-export const precheckScopePatch = (given: unknown, valid: ScopePatch): Precheck =>
-  precheck<Record<never, never>, unknown, AgentWithDelegator>({}, ({ object: { agent, delegator } }) =>
-    findScopePatchFaults(agent, given, applyScope(agent, valid), delegator),
-  );
-
 function applyScope(agent: AgentRow, patch: ScopePatch): AgentRow {
-  const pick = <T>(value: T | undefined, present: T): T => (value === undefined ? present : value);
   return {
     ...agent,
     authorizedActions: pick(patch.authorized_actions, agent.authorizedActions),
@@ -194,3 +192,5 @@ function diffScope(before: Record<string, unknown>, after: Record<string, unknow
     changed.map((name) => [`scope.${name}`, { from: before[name] ?? null, to: after[name] ?? null }]),
   );
 }
+
+const pick = <T>(value: T | undefined, present: T): T => (value === undefined ? present : value);

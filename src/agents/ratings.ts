@@ -1,5 +1,5 @@
-// Applies a signal to one agent, or only the decay since its last one, as statements of one batch: its sums, its rating and the thresholds
-// that follow (TSK-5, TSK-23, MKT-16). The document becomes stale and is signed when it is next read.
+// Changes the published ratings of agents: by the signals of a batch (TSK-5, MKT-16), and by decay (TSK-23). A document becomes stale and is signed
+// when it is next read.
 import { commitAll } from "../commit.ts";
 import type { Deps } from "../context.ts";
 import { BEFORE_FIRST_DUE } from "../core/clock.ts";
@@ -37,7 +37,10 @@ export type Rated = {
   readonly turnsEscrow: boolean;
 };
 
-/** A guard may refuse the batch: after a conflict the caller reads and decides again. */
+/**
+ * Applies a signal to one agent: its sums, its rating and the thresholds that follow. A guard may refuse the batch: after a conflict the caller
+ * reads and decides again.
+ */
 export function rateAgent(
   deps: Deps,
   source: RatedSource,
@@ -46,24 +49,6 @@ export function rateAgent(
   const by = pickRatingMethod(deps.env, source.agent.environment);
   const { counterparty, ...added } = addSignal(deps.db, source.agent, { ...change, by });
   return { ...publishRow(deps, source, { ...added, by, ...change }), counterparty };
-}
-
-/** Publishes the rating as decay has left it. If decay has not moved it yet, schedules the next look for when it will have. */
-export function publishDecay(deps: Deps, source: RatedSource, now: number): Statement[] {
-  const { agent } = source;
-  const by = pickRatingMethod(deps.env, agent.environment);
-  const rating = computeRatingFromRow(agent, by, now);
-  if (rating === agent.agentRating)
-    return scheduleRating(deps.db, agent, findNextChange(toAgentSums(agent), agent.ratingHeaviest, by, now));
-  const { ratingWeight, ratingWeighted, ratingInteractions, ratingCounterparties, ratingHeaviest } = agent;
-  const sums = { ratingWeight, ratingWeighted, ratingInteractions, ratingCounterparties, ratingHeaviest };
-  return publishRow(deps, source, {
-    columns: { ...sums, agentRating: rating },
-    added: null,
-    statements: [],
-    by,
-    now,
-  }).statements;
 }
 
 type Publication = {
@@ -140,7 +125,8 @@ export function recordEscrowChange(
   ];
 }
 
-// Several signals in one batch may rate the same agent: each is counted on the rows as the earlier signals left them.
+// ---- Several signals in one batch ---------------------------------------------------------------------------------------
+// Each signal for an agent is counted on the rows as the earlier signals left them.
 
 /** Keyed by the DID of the agent. */
 export type ChangedRows = {
@@ -214,12 +200,15 @@ const joinRows = (changed: readonly CounterpartyRow[], others: readonly Counterp
   ...others.filter((row) => !findRow(changed, row.counterpartyPrincipalId)),
 ];
 
-// Publishes ratings that decay has moved by a hundredth since they were last published (TSK-23): the row, the document, the thresholds and the
-// directory, as a signal does. Each publication schedules the next one, so no job has to scan all agents.
+// ---- Decay --------------------------------------------------------------------------------------------------------------
 
 /** The clock of all platforms that have never moved theirs. */
 const REAL_TIME = "";
 
+/**
+ * Publishes ratings that decay has moved by a hundredth since they were last published. Each publication schedules the next one, so no job has to
+ * scan all agents.
+ */
 export const publishRatings: EachJob = {
   kind: "each",
   name: "publish_ratings",
@@ -251,4 +240,22 @@ async function publishRating(deps: Deps, did: string): Promise<boolean> {
   }
   await commitAll(deps, publishDecay(deps, { agent, principal, markets, escrows }, now));
   return true;
+}
+
+/** Publishes the rating as decay has left it. If decay has not moved it yet, schedules the next look for when it will have. */
+export function publishDecay(deps: Deps, source: RatedSource, now: number): Statement[] {
+  const { agent } = source;
+  const by = pickRatingMethod(deps.env, agent.environment);
+  const rating = computeRatingFromRow(agent, by, now);
+  if (rating === agent.agentRating)
+    return scheduleRating(deps.db, agent, findNextChange(toAgentSums(agent), agent.ratingHeaviest, by, now));
+  const { ratingWeight, ratingWeighted, ratingInteractions, ratingCounterparties, ratingHeaviest } = agent;
+  const sums = { ratingWeight, ratingWeighted, ratingInteractions, ratingCounterparties, ratingHeaviest };
+  return publishRow(deps, source, {
+    columns: { ...sums, agentRating: rating },
+    added: null,
+    statements: [],
+    by,
+    now,
+  }).statements;
 }

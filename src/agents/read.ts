@@ -58,7 +58,7 @@ export async function getAgents(call: ManagementCall, query: AgentQuery): Promis
   return { data: status === undefined ? data : data.filter((agent) => agent.status === status), ...rest };
 }
 
-// Maps rows to the shapes of schema.ts, for management keys.
+// ---- Views --------------------------------------------------------------------------------------------------------------
 
 export function toAgentSummary(agent: ListedAgent, principal: StoredStatus, now: number): AgentSummary {
   const { status, environment } = toLiveStatus(agent, principal, now);
@@ -92,6 +92,17 @@ function toSuspensionReason(principal: StoredStatus, status: AgentStatus, now: n
   return status === "SUSPENDED" ? toStopReason(principal, now) : null;
 }
 
+export function toAgentView(config: Config, source: Omit<AidSource, "certificate">, now: number): AgentView {
+  const { agent, principal, markets, escrows } = source;
+  return {
+    ...toAgentSummary(agent, principal, now),
+    authorized_markets: listMarketCodes(markets),
+    markets: markets.map((row) => toMarketView(config, row)),
+    escrow_state: pickWorstEscrowState(agent.economicRole, escrows),
+    escrow: escrows.map((escrow) => toEscrowView(config, escrow)),
+  };
+}
+
 export function toMarketView(config: Config, row: MarketRow): MarketView {
   return {
     market: row.market,
@@ -107,17 +118,6 @@ export function toMarketView(config: Config, row: MarketRow): MarketView {
       row.pendingUntil !== null && {
         pending_wallet: { operational_wallet: row.pendingWallet, effective_at: toIso(row.pendingUntil) },
       }),
-  };
-}
-
-export function toAgentView(config: Config, source: Omit<AidSource, "certificate">, now: number): AgentView {
-  const { agent, principal, markets, escrows } = source;
-  return {
-    ...toAgentSummary(agent, principal, now),
-    authorized_markets: listMarketCodes(markets),
-    markets: markets.map((row) => toMarketView(config, row)),
-    escrow_state: pickWorstEscrowState(agent.economicRole, escrows),
-    escrow: escrows.map((escrow) => toEscrowView(config, escrow)),
   };
 }
 

@@ -1,4 +1,4 @@
-// Registers an agent as a DRAFT without key or certificate (AGT-1 to AGT-10).
+// Registers an agent as a DRAFT without key or certificate (AGT-1 to AGT-10), and activates it (AGT-14).
 import { type ManagementCall, type Precheck, precheck } from "../call.ts";
 import { hashDid, isPayableDid, shortenHash } from "../chain/hashes.ts";
 import { type FieldError, ServiceError, toFieldError, toValidationError } from "../core/errors.ts";
@@ -178,9 +178,7 @@ export const NOTHING_EARNED = {
   walletAsks: null,
 } as const satisfies Partial<AgentRow>;
 
-// Activates a DRAFT (AGT-14): generates a key pair, issues a certificate and signs the document. The private key is returned once and never
-// stored.
-
+/** Generates a key pair, issues a certificate and signs the document. The private key is returned once and never stored. */
 export async function activateAgent(call: ManagementCall<AgentWithPrincipal>, did: string) {
   const { db, tenant, now, deps } = call;
   const { place, caller, object, ...found } = await call.read({
