@@ -1,4 +1,5 @@
-// Store of the CA's keys that the service has seen.
+// Store of the CA's keys that the service has seen (IDN-29), and of the rows from which a document is served and signed: the agent's row and all
+// that belongs to it, in one statement.
 
 import { and, eq, type InferSelectModel, isNull, type Placeholder, type SQL, sql } from "drizzle-orm";
 import type { SQLiteTable } from "drizzle-orm/sqlite-core";
@@ -45,7 +46,7 @@ export const recordSigningKey = (db: Database, kid: string, now: number): Statem
     .set({ signsFrom: sql`coalesce(${authorityKeys.signsFrom}, ${now})`, signedUntil: now })
     .where(eq(authorityKeys.kid, kid));
 
-// Store of the rows from which a document is served and signed: the agent's row and all that belongs to it, in one statement.
+// ---- Documents ----------------------------------------------------------------------------------------------------------
 
 /** True if the stored document has an earlier revision, or there is none. */
 const STALE = sql`aids.revision is not agents.revision`;
@@ -105,7 +106,8 @@ export const findIdentityDocument = (db: Database, did: string): Read<FoundDocum
     };
   });
 
-// The markets and vaults of each agent of a statement, as JSON next to the agent's own row: another statement would read the agents again.
+// ---- Markets and vaults of each agent of a statement --------------------------------------------------------------------
+// As JSON next to the agent's own row: another statement would read the agents again.
 
 type Owned = typeof agentMarkets | typeof escrows;
 
@@ -157,6 +159,8 @@ const selectOwnedRowsIn = (environment: SQL) => {
     escrows: toRows(escrows, escrowRows, sql`true`).as("escrows"),
   };
 };
+
+// ---- Sellers ------------------------------------------------------------------------------------------------------------
 
 export type Seller = AgentWithPrincipal & { readonly markets: MarketRow[]; readonly escrows: EscrowRow[] };
 

@@ -1,5 +1,5 @@
-// Decides which keys of the CA are still needed, and finds the faults of a secret (IDN-29, IDN-38). Pure, for the service and for the check of a
-// secret before it is set.
+// The keys of the CA (IDN-29, IDN-38): shows operators how long each is needed, records which are published and which one signs, and finds the faults
+// of a secret, for the service and for the check of a secret before it is set.
 import type { OperatorCall } from "../call.ts";
 import type { Deps } from "../context.ts";
 import { addMonths, BEFORE_FIRST_DUE, toIso, toIsoOrNull } from "../core/clock.ts";
@@ -10,6 +10,92 @@ import { raiseAlert } from "../journal/alerts.ts";
 import { findAuthorityKeys, forgetAuthorityKey, recordAuthorityKey, recordSigningKey } from "./authority-store.ts";
 import type { AuthorityKeyView, AuthorityView } from "./responses.ts";
 
+export async function getAuthority(call: OperatorCall): Promise<AuthorityView> {
+  const { seen } = await call.read({ seen: findAuthorityKeys(call.db) });
+  const { keys: named } = await call.deps.ca();
+  const now = Date.now();
+  return {
+    keys: addPresentKeys(named, seen, now).map((key) => toView(key, named, now)),
+    faults: findKeyFaults(named, seen, now).map(({ kid, message }) => `${kid}: ${message}`),
+  };
+}
+
+function toView(key: SeenKey, named: readonly NamedKey[], now: number): AuthorityKeyView {
+  const use = named.find(({ kid }) => kid === key.kid)?.use;
+  const signs = use === "signing";
+  const droppable = computeDroppableFrom(key);
+  return {
+    kid: key.kid,
+    use: use ?? (droppable !== null && droppable > now ? "missing" : "dropped"),
+    published_at: toIso(key.publishedAt),
+    usable_from: toIso(computeUsableFrom(key)),
+    first_certificate_at: toIsoOrNull(key.signsFrom),
+    last_certificate_at: toIsoOrNull(key.signedUntil),
+    droppable_from: signs ? null : toIso(droppable ?? now),
+  };
+}
+
+// ---- Recording ----------------------------------------------------------------------------------------------------------
+
+/** The signing key is recorded once an hour. */
+export const NOTED_EVERY_MS = HOUR_MS;
+
+/**
+ * Records each minute which keys are published and which one signs. Raises an alert if the secret lacks a key that is needed, or signs with a key
+ * that was not published for a day.
+ */
+export const noteAuthorityKeys: EachJob = {
+  kind: "each",
+  name: "note_authority_keys",
+  find: async (deps, after) => {
+    if (after !== null && after !== BEFORE_FIRST_DUE) return [];
+    const due = await findKeyRecords(deps);
+    return due.length === 0 ? [] : [{ at: Date.now(), id: "all" }];
+  },
+  record: async (deps) => {
+    const due = await findKeyRecords(deps);
+    if (due.length === 0) return false;
+    await commit(deps.db, due);
+    return true;
+  },
+};
+
+/** In real time: all sandboxes share the secret, whatever their clocks say. */
+async function findKeyRecords({ db, ca }: Deps): Promise<Statement[]> {
+  const [{ keys }, { seen }] = await Promise.all([ca(), readBatch(db, { seen: findAuthorityKeys(db) })]);
+  const now = Date.now();
+  const faults = findKeyFaults(keys, seen, now);
+  const spare = seen.filter((key) => key.signsFrom === null && keys.every(({ kid }) => kid !== key.kid));
+  return [
+    ...keys.flatMap((key) => toKeyRecords(key, seen, now).map((note) => note(db))),
+    ...spare.map(({ kid }) => forgetAuthorityKey(db, kid)),
+    ...faults.map(({ kid, message }) =>
+      raiseAlert(db, { kind: "authority_key", subject: kid, message: `CA_KEYS: ${message}` }),
+    ),
+  ];
+}
+
+type KeyRecord = (db: Deps["db"]) => Statement;
+
+function toKeyRecords({ kid, use }: NamedKey, seen: readonly SeenKey[], now: number): KeyRecord[] {
+  if (use === "revoked") return [];
+  const known = seen.find((key) => key.kid === kid);
+  return [
+    ...(known ? [] : [(db: Deps["db"]) => recordAuthorityKey(db, kid, now)]),
+    ...(use === "signing" ? toSignerRecords(kid, known?.signedUntil ?? 0, seen, now) : []),
+  ];
+}
+
+/** A key that takes over also records the key before it, which may have signed until now. */
+function toSignerRecords(kid: string, signedUntil: number, seen: readonly SeenKey[], now: number): KeyRecord[] {
+  const before = findLastSigner(seen, kid);
+  const takesOver = before !== undefined && (before.signedUntil ?? 0) > signedUntil;
+  const signers = takesOver ? [before.kid, kid] : signedUntil <= now - NOTED_EVERY_MS ? [kid] : [];
+  return signers.map((signer) => (db: Deps["db"]) => recordSigningKey(db, signer, now));
+}
+
+// ---- What the keys need -------------------------------------------------------------------------------------------------
+
 /** A key as the service has seen it, in epoch milliseconds of real time. */
 export type SeenKey = {
   readonly kid: string;
@@ -19,8 +105,6 @@ export type SeenKey = {
 };
 export type NamedKey = { readonly kid: string; readonly use: "signing" | "published" | "revoked" };
 
-/** The signing key is recorded once an hour. */
-export const NOTED_EVERY_MS = HOUR_MS;
 /** A key may have signed this long after its last record: in isolates that still had the earlier secret, and before a late record. */
 const UNNOTED_MS = 2 * NOTED_EVERY_MS;
 
@@ -82,84 +166,4 @@ function findEarlySigning(kid: string, named: readonly NamedKey[], seen: readonl
   if (!own) return [{ kid, message: "signs, but was never published: publish a key a day before it signs." }];
   const from = computeUsableFrom(own);
   return from <= now ? [] : [{ kid, message: `signs too early: readers may not know it before ${toIso(from)}.` }];
-}
-
-// Shows operators the keys of the CA, and how long each is needed (IDN-29).
-
-export async function getAuthority(call: OperatorCall): Promise<AuthorityView> {
-  const { seen } = await call.read({ seen: findAuthorityKeys(call.db) });
-  const { keys: named } = await call.deps.ca();
-  const now = Date.now();
-  return {
-    keys: addPresentKeys(named, seen, now).map((key) => toView(key, named, now)),
-    faults: findKeyFaults(named, seen, now).map(({ kid, message }) => `${kid}: ${message}`),
-  };
-}
-
-function toView(key: SeenKey, named: readonly NamedKey[], now: number): AuthorityKeyView {
-  const use = named.find(({ kid }) => kid === key.kid)?.use;
-  const signs = use === "signing";
-  const droppable = computeDroppableFrom(key);
-  return {
-    kid: key.kid,
-    use: use ?? (droppable !== null && droppable > now ? "missing" : "dropped"),
-    published_at: toIso(key.publishedAt),
-    usable_from: toIso(computeUsableFrom(key)),
-    first_certificate_at: toIsoOrNull(key.signsFrom),
-    last_certificate_at: toIsoOrNull(key.signedUntil),
-    droppable_from: signs ? null : toIso(droppable ?? now),
-  };
-}
-
-// Records each minute which keys of the CA are published and which one signs. Raises an alert if the secret lacks a key that is needed, or signs
-// with a key that was not published for a day (IDN-29, IDN-38).
-
-export const noteAuthorityKeys: EachJob = {
-  kind: "each",
-  name: "note_authority_keys",
-  find: async (deps, after) => {
-    if (after !== null && after !== BEFORE_FIRST_DUE) return [];
-    const due = await findKeyRecords(deps);
-    return due.length === 0 ? [] : [{ at: Date.now(), id: "all" }];
-  },
-  record: async (deps) => {
-    const due = await findKeyRecords(deps);
-    if (due.length === 0) return false;
-    await commit(deps.db, due);
-    return true;
-  },
-};
-
-/** In real time: all sandboxes share the secret, whatever their clocks say. */
-async function findKeyRecords({ db, ca }: Deps): Promise<Statement[]> {
-  const [{ keys }, { seen }] = await Promise.all([ca(), readBatch(db, { seen: findAuthorityKeys(db) })]);
-  const now = Date.now();
-  const faults = findKeyFaults(keys, seen, now);
-  const spare = seen.filter((key) => key.signsFrom === null && keys.every(({ kid }) => kid !== key.kid));
-  return [
-    ...keys.flatMap((key) => toKeyRecords(key, seen, now).map((note) => note(db))),
-    ...spare.map(({ kid }) => forgetAuthorityKey(db, kid)),
-    ...faults.map(({ kid, message }) =>
-      raiseAlert(db, { kind: "authority_key", subject: kid, message: `CA_KEYS: ${message}` }),
-    ),
-  ];
-}
-
-type KeyRecord = (db: Deps["db"]) => Statement;
-
-function toKeyRecords({ kid, use }: NamedKey, seen: readonly SeenKey[], now: number): KeyRecord[] {
-  if (use === "revoked") return [];
-  const known = seen.find((key) => key.kid === kid);
-  return [
-    ...(known ? [] : [(db: Deps["db"]) => recordAuthorityKey(db, kid, now)]),
-    ...(use === "signing" ? toSignerRecords(kid, known?.signedUntil ?? 0, seen, now) : []),
-  ];
-}
-
-/** A key that takes over also records the key before it, which may have signed until now. */
-function toSignerRecords(kid: string, signedUntil: number, seen: readonly SeenKey[], now: number): KeyRecord[] {
-  const before = findLastSigner(seen, kid);
-  const takesOver = before !== undefined && (before.signedUntil ?? 0) > signedUntil;
-  const signers = takesOver ? [before.kid, kid] : signedUntil <= now - NOTED_EVERY_MS ? [kid] : [];
-  return signers.map((signer) => (db: Deps["db"]) => recordSigningKey(db, signer, now));
 }

@@ -1,4 +1,4 @@
-// Issues an agent's certificate for its present key and scope (IDN-6, IDN-7).
+// Issues an agent's certificate for its present key and scope (IDN-6, IDN-7), and serves the status lists that certificates name (IDN-14).
 
 import { decodeJwt } from "jose";
 import type { ManagementCall, PublicCall } from "../call.ts";
@@ -51,19 +51,6 @@ export async function certify(
   const { taken: _drawnBefore, ...place } = drawn;
   return issueAtPlace(deps, agent, principal, place);
 }
-
-/** True if a certificate names another attestation than its principal's present one: it ends with the attestation that it names. */
-export function namesEarlierAttestation(certificate: string, principal: PrincipalRow): boolean {
-  const { attestation } = decodeJwt<CertificateClaims>(certificate).aeap;
-  return (
-    attestation.attestation_id !== principal.attestationId ||
-    attestation.verifier_id !== principal.attestationVerifierId
-  );
-}
-
-/** True if a certificate states another scope than the agent's: the scope changed while none could be issued (AGT-22). */
-export const statesOtherScope = (certificate: string, agent: AgentRow): boolean =>
-  toCanonicalJson(decodeJwt<CertificateClaims>(certificate).aeap.scope) !== toCanonicalJson(toScope(agent));
 
 /**
  * Issues a certificate at a place. It never outlives the principal's attestation, and its dates are in real time, because an offline reader has no
@@ -121,6 +108,19 @@ export async function issueAtPlace(
   };
 }
 
+/** True if a certificate names another attestation than its principal's present one: it ends with the attestation that it names. */
+export function namesEarlierAttestation(certificate: string, principal: PrincipalRow): boolean {
+  const { attestation } = decodeJwt<CertificateClaims>(certificate).aeap;
+  return (
+    attestation.attestation_id !== principal.attestationId ||
+    attestation.verifier_id !== principal.attestationVerifierId
+  );
+}
+
+/** True if a certificate states another scope than the agent's: the scope changed while none could be issued (AGT-22). */
+export const statesOtherScope = (certificate: string, agent: AgentRow): boolean =>
+  toCanonicalJson(decodeJwt<CertificateClaims>(certificate).aeap.scope) !== toCanonicalJson(toScope(agent));
+
 /** The columns of the row that this service stored for a certificate. */
 export const toIssuedClaims = async ({
   claims,
@@ -135,7 +135,7 @@ export const toIssuedClaims = async ({
 export const toStatusListUri = (issuer: string, listId: number): string =>
   `${issuer}/.well-known/aeap-status-lists/${listId}`;
 
-// Serves the status lists that certificates name; each is signed at most once a minute (IDN-14).
+// ---- Status lists -------------------------------------------------------------------------------------------------------
 
 export type ServedList = {
   readonly list: string;
@@ -145,12 +145,7 @@ export type ServedList = {
   readonly currentSeconds: number;
 };
 
-const toServedList = (list: string, signedAt: number, now: number): ServedList => ({
-  list,
-  maxAgeSeconds: STATUS_LIST_TTL_SECONDS - Math.ceil((now - signedAt) / SECOND_MS),
-  currentSeconds: Math.ceil((signedAt + MINUTE_MS - now) / SECOND_MS),
-});
-
+/** Signs a list at most once a minute. */
 export async function getStatusList(call: PublicCall, name: string): Promise<ServedList> {
   const listId = /^[1-9]\d{0,8}$/.test(name) ? Number(name) : null;
   if (listId === null) throw new ServiceError("not_found");
@@ -171,6 +166,12 @@ export async function getStatusList(call: PublicCall, name: string): Promise<Ser
   if (!list) throw new ServiceError("not_found");
   return toServedList(list.signed, list.signedAt, Date.now());
 }
+
+const toServedList = (list: string, signedAt: number, now: number): ServedList => ({
+  list,
+  maxAgeSeconds: STATUS_LIST_TTL_SECONDS - Math.ceil((now - signedAt) / SECOND_MS),
+  currentSeconds: Math.ceil((signedAt + MINUTE_MS - now) / SECOND_MS),
+});
 
 type SignedList = { readonly signed: string; readonly signedAt: number };
 

@@ -1,5 +1,6 @@
-// DID resolution and DID URL dereferencing by the algorithms of W3C DID Resolution 1.0 (sections 4 and 5): reads the request and computes the
-// outcome; resolver-routes.ts writes it. IDN-32 to IDN-37, IDN-39.
+// Public reads of an agent besides its document: status, certificate and DID document (IDN-2, IDN-11, IDN-24), and DID resolution and DID URL
+// dereferencing by W3C DID Resolution 1.0, sections 4 and 5 (IDN-32 to IDN-37, IDN-39), whose outcome resolver-routes.ts writes. A read takes one
+// trip. The state is computed at the instant of the read and never cached.
 import type { PublicCall } from "../call.ts";
 import { systemClock, toIso, toIsoOrNull } from "../core/clock.ts";
 import { ServiceError } from "../core/errors.ts";
@@ -13,6 +14,142 @@ import { pickRatingMethod } from "../ratings/method.ts";
 import { computeRatingFromRow } from "../ratings/signals.ts";
 import { parseCertificate, toAidUrl, toLiveStatus } from "./aid.ts";
 import { findCertificateDocument, findStatus, findSubjectRow, toPrincipalStanding } from "./store.ts";
+
+export async function getStatus(call: PublicCall, did: string) {
+  const { db, deps, now } = call;
+  const { agent } = await call.read({ agent: findStatus(db, did) });
+  if (!agent) throw new ServiceError("not_found");
+  const principal = toPrincipalStanding(agent);
+  const { status, environment, as_of } = toLiveStatus(agent, principal, now);
+  return {
+    did,
+    status,
+    environment,
+    cert_tier: agent.certTier,
+    economic_role: agent.economicRole,
+    escrow_state: pickWorstStateOfAgent(agent),
+    agent_rating: computeRatingFromRow(agent, pickRatingMethod(deps.env, environment), now + agent.clockOffsetMs),
+    principal_status: toEffectivePrincipalStatus(principal, now),
+    aid_version: agent.version,
+    aid_revision: agent.revision,
+    as_of,
+  };
+}
+
+export async function getCertificate(call: PublicCall, did: string) {
+  const { found } = await call.read({ found: findCertificateDocument(call.db, did) });
+  const certificate = found && parseCertificate(found.content);
+  if (!found || certificate === null) throw new ServiceError("not_found");
+  return {
+    did,
+    certificate,
+    certificate_expires_at: toIsoOrNull(found.certificateExpiresAt),
+    key_id: found.keyId,
+  };
+}
+
+/** W3C DID Core: the agent's keys, its document and its endpoint. `deactivated` is part of a resolution's metadata, not of the document. */
+export async function getDidDocument(call: PublicCall, did: string, form: DidForm) {
+  const subject = await findSubject(call, did);
+  if (!subject) throw new ServiceError("not_found");
+  const { agent, deactivated } = subject;
+  return buildDidDocument(agent, deactivated ? [] : listValidKeys(agent), call.deps.config.issuer, form);
+}
+
+/** Finds the columns of the DID document, and whether the DID is deactivated (REVOKED or TERMINATED); null if there is no such agent. */
+export async function findSubject(call: PublicCall, did: string) {
+  const { agent } = await call.read({ agent: findSubjectRow(call.db, did) });
+  if (!agent) return null;
+  return { agent, deactivated: isFinal(toLiveStatus(agent, toPrincipalStanding(agent), call.now).status) };
+}
+
+// ---- DID documents (IDN-2, IDN-28, IDN-30, IDN-31, IDN-39) --------------------------------------------------------------
+
+export type AgentKey = { readonly keyId: string; readonly publicJwk: NonNullable<AgentRow["publicJwk"]> };
+
+export type DidDocument = ReturnType<typeof buildDidDocument> | ReturnType<typeof buildServiceDocument>;
+
+/** Which of the two identifiers the document describes: each names the other as `alsoKnownAs`. */
+export type DidForm = "aeap" | "web";
+
+/** The keys that are valid at this instant of real time, newest first: two during the grace of a rotation (AGT-32). */
+export function listValidKeys({
+  keyId,
+  publicJwk,
+  earlierKey,
+}: Pick<AgentRow, "keyId" | "publicJwk" | "earlierKey">): AgentKey[] {
+  if (keyId === null || publicJwk === null) return [];
+  const graced = earlierKey !== null && earlierKey.until > systemClock.now() ? [earlierKey] : [];
+  return [{ keyId, publicJwk }, ...graced];
+}
+
+const toContextUrl = (issuer: string): string => `${issuer}/contexts/aeap/v1`;
+
+/** Safe mode of JSON-LD refuses a document with a term that no context defines. */
+export const buildAgentContext = (issuer: string) => ({
+  "@context": {
+    "@version": 1.1,
+    "@protected": true,
+    AgentIdentityDocument: `${toContextUrl(issuer)}#AgentIdentityDocument`,
+    AgentEndpoint: `${toContextUrl(issuer)}#AgentEndpoint`,
+  },
+});
+
+const CONTEXTS = ["https://www.w3.org/ns/did/v1", "https://w3id.org/security/jwk/v1"];
+
+/** A document without keys offers no service, because nothing can act as the agent. */
+export function buildDidDocument(
+  { did, endpointUrl }: Pick<AgentRow, "did" | "endpointUrl">,
+  keys: readonly AgentKey[],
+  issuer: string,
+  form: DidForm = "aeap",
+) {
+  const web = toDidWeb(issuer, ["v1", "agents", did, "did-web"]);
+  const [id, other] = form === "aeap" ? [did, web] : [web, did];
+  const head = {
+    "@context": [...CONTEXTS, toContextUrl(issuer)],
+    id,
+    alsoKnownAs: [other],
+  };
+  const methods = toVerificationMethods(id, keys);
+  if (methods.length === 0) return { ...head, verificationMethod: [] };
+  const ids = methods.map((method) => method.id);
+  return {
+    ...head,
+    verificationMethod: methods,
+    authentication: ids,
+    assertionMethod: ids,
+    service: [
+      { id: `${id}#aid`, type: "AgentIdentityDocument", serviceEndpoint: toAidUrl(issuer, did) },
+      { id: `${id}#endpoint`, type: "AgentEndpoint", serviceEndpoint: toUri(endpointUrl) },
+    ],
+  };
+}
+
+/** The service acts only by its signatures: the CA's published keys assert its certificates, documents and receipts. */
+export function buildServiceDocument(did: string, { keys }: PublishedJwks, issuer: string) {
+  const methods = toVerificationMethods(
+    did,
+    keys.map(({ kid, kty, crv, x, y }) => ({ keyId: kid, publicJwk: { kty, crv, x, y } })),
+  );
+  return {
+    "@context": CONTEXTS,
+    id: did,
+    alsoKnownAs: [issuer],
+    verificationMethod: methods,
+    assertionMethod: methods.map((method) => method.id),
+  };
+}
+
+const toVerificationMethods = (id: string, keys: readonly AgentKey[]) =>
+  keys.map(({ keyId, publicJwk }) => ({
+    id: `${id}#${keyId}`,
+    type: "JsonWebKey",
+    controller: id,
+    publicKeyJwk: { ...publicJwk, alg: "ES256", kid: keyId },
+  }));
+
+// ---- DID resolution -----------------------------------------------------------------------------------------------------
 
 /** The error types of the recommendation that this resolver returns, with their HTTP status. */
 export const RESOLUTION_ERRORS = {
@@ -151,142 +288,4 @@ function resolveReference(endpoint: string, reference: string, fragment: string 
   if (fragment === null) return target.href;
   if (target.hash !== "") throw new ResolutionError("INVALID_DID_URL", "The endpoint has a fragment of its own.");
   return `${target.href}#${fragment}`;
-}
-
-// The W3C DID documents of an agent, under its own DID and under the did:web form, and of the service, and the context that defines their terms
-// (IDN-2, IDN-28, IDN-30, IDN-31, IDN-39).
-
-export type AgentKey = { readonly keyId: string; readonly publicJwk: NonNullable<AgentRow["publicJwk"]> };
-
-/** Which of the two identifiers the document describes: each names the other as `alsoKnownAs`. */
-export type DidForm = "aeap" | "web";
-
-/** The keys that are valid at this instant of real time, newest first: two during the grace of a rotation (AGT-32). */
-export function listValidKeys({
-  keyId,
-  publicJwk,
-  earlierKey,
-}: Pick<AgentRow, "keyId" | "publicJwk" | "earlierKey">): AgentKey[] {
-  if (keyId === null || publicJwk === null) return [];
-  const graced = earlierKey !== null && earlierKey.until > systemClock.now() ? [earlierKey] : [];
-  return [{ keyId, publicJwk }, ...graced];
-}
-
-const toContextUrl = (issuer: string): string => `${issuer}/contexts/aeap/v1`;
-
-/** Safe mode of JSON-LD refuses a document with a term that no context defines. */
-export const buildAgentContext = (issuer: string) => ({
-  "@context": {
-    "@version": 1.1,
-    "@protected": true,
-    AgentIdentityDocument: `${toContextUrl(issuer)}#AgentIdentityDocument`,
-    AgentEndpoint: `${toContextUrl(issuer)}#AgentEndpoint`,
-  },
-});
-
-const CONTEXTS = ["https://www.w3.org/ns/did/v1", "https://w3id.org/security/jwk/v1"];
-
-/** A document without keys offers no service, because nothing can act as the agent. */
-export function buildDidDocument(
-  { did, endpointUrl }: Pick<AgentRow, "did" | "endpointUrl">,
-  keys: readonly AgentKey[],
-  issuer: string,
-  form: DidForm = "aeap",
-) {
-  const web = toDidWeb(issuer, ["v1", "agents", did, "did-web"]);
-  const [id, other] = form === "aeap" ? [did, web] : [web, did];
-  const head = {
-    "@context": [...CONTEXTS, toContextUrl(issuer)],
-    id,
-    alsoKnownAs: [other],
-  };
-  const methods = toVerificationMethods(id, keys);
-  if (methods.length === 0) return { ...head, verificationMethod: [] };
-  const ids = methods.map((method) => method.id);
-  return {
-    ...head,
-    verificationMethod: methods,
-    authentication: ids,
-    assertionMethod: ids,
-    service: [
-      { id: `${id}#aid`, type: "AgentIdentityDocument", serviceEndpoint: toAidUrl(issuer, did) },
-      { id: `${id}#endpoint`, type: "AgentEndpoint", serviceEndpoint: toUri(endpointUrl) },
-    ],
-  };
-}
-
-/** The service acts only by its signatures: the CA's published keys assert its certificates, documents and receipts. */
-export function buildServiceDocument(did: string, { keys }: PublishedJwks, issuer: string) {
-  const methods = toVerificationMethods(
-    did,
-    keys.map(({ kid, kty, crv, x, y }) => ({ keyId: kid, publicJwk: { kty, crv, x, y } })),
-  );
-  return {
-    "@context": CONTEXTS,
-    id: did,
-    alsoKnownAs: [issuer],
-    verificationMethod: methods,
-    assertionMethod: methods.map((method) => method.id),
-  };
-}
-
-const toVerificationMethods = (id: string, keys: readonly AgentKey[]) =>
-  keys.map(({ keyId, publicJwk }) => ({
-    id: `${id}#${keyId}`,
-    type: "JsonWebKey",
-    controller: id,
-    publicKeyJwk: { ...publicJwk, alg: "ES256", kid: keyId },
-  }));
-
-export type DidDocument = ReturnType<typeof buildDidDocument> | ReturnType<typeof buildServiceDocument>;
-
-// Public reads of an agent besides its document: status, certificate and DID document (IDN-2, IDN-11, IDN-24). Each takes one trip; the state is
-// computed at the instant of the read and never cached.
-
-export async function getStatus(call: PublicCall, did: string) {
-  const { db, deps, now } = call;
-  const { agent } = await call.read({ agent: findStatus(db, did) });
-  if (!agent) throw new ServiceError("not_found");
-  const principal = toPrincipalStanding(agent);
-  const { status, environment, as_of } = toLiveStatus(agent, principal, now);
-  return {
-    did,
-    status,
-    environment,
-    cert_tier: agent.certTier,
-    economic_role: agent.economicRole,
-    escrow_state: pickWorstStateOfAgent(agent),
-    agent_rating: computeRatingFromRow(agent, pickRatingMethod(deps.env, environment), now + agent.clockOffsetMs),
-    principal_status: toEffectivePrincipalStatus(principal, now),
-    aid_version: agent.version,
-    aid_revision: agent.revision,
-    as_of,
-  };
-}
-
-export async function getCertificate(call: PublicCall, did: string) {
-  const { found } = await call.read({ found: findCertificateDocument(call.db, did) });
-  const certificate = found && parseCertificate(found.content);
-  if (!found || certificate === null) throw new ServiceError("not_found");
-  return {
-    did,
-    certificate,
-    certificate_expires_at: toIsoOrNull(found.certificateExpiresAt),
-    key_id: found.keyId,
-  };
-}
-
-/** Finds the columns of the DID document, and whether the DID is deactivated (REVOKED or TERMINATED); null if there is no such agent. */
-export async function findSubject(call: PublicCall, did: string) {
-  const { agent } = await call.read({ agent: findSubjectRow(call.db, did) });
-  if (!agent) return null;
-  return { agent, deactivated: isFinal(toLiveStatus(agent, toPrincipalStanding(agent), call.now).status) };
-}
-
-/** W3C DID Core: the agent's keys, its document and its endpoint. `deactivated` is part of a resolution's metadata, not of the document. */
-export async function getDidDocument(call: PublicCall, did: string, form: DidForm) {
-  const subject = await findSubject(call, did);
-  if (!subject) throw new ServiceError("not_found");
-  const { agent, deactivated } = subject;
-  return buildDidDocument(agent, deactivated ? [] : listValidKeys(agent), call.deps.config.issuer, form);
 }

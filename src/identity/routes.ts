@@ -1,4 +1,4 @@
-// Public routes of an agent, and the context of its DID document. No answer may be cached except a document that was requested by number
+// Public routes of an agent and of the CA, and the operators' route of its keys. No answer of the agent's routes may be cached except a document that was requested by number
 // (IDN-21), and the context, which never changes (IDN-31).
 
 import * as z from "zod";
@@ -121,7 +121,7 @@ export const identityRoutes = [
   }),
 ];
 
-// Route of the operator's view of the CA's keys (IDN-29, IDN-38).
+// ---- The CA's keys, for operators (IDN-29, IDN-38) ----------------------------------------------------------------------
 
 export const authorityRoutes = [
   defineRoute({
@@ -135,7 +135,7 @@ export const authorityRoutes = [
   }),
 ];
 
-// Public routes for counterparties before they pay: challenge, checks, keys, discovery and status lists (IDN-25, IDN-26, PRF-13).
+// ---- For counterparties before they pay (IDN-25, IDN-26, PRF-13) --------------------------------------------------------
 
 const CACHED = { "Content-Type": "application/json", "Cache-Control": "public, max-age=3600" };
 export const JWKS_TYPE = "application/jwk-set+json";

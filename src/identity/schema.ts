@@ -1,5 +1,5 @@
-// Schemas of an agent's scope and profile, and of the parameters of its public routes. The documents are in responses.ts (HTTP-33).
-
+// An agent's scope and profile, and the requests of its public routes, of the handshake and of the DID resolver. The documents are in responses.ts
+// (HTTP-33).
 import * as z from "zod";
 import { AID_MAX_CHARS, CERTIFICATE_MAX_CHARS } from "../core/limits.ts";
 import { INTENTS_FROM } from "../core/vocabulary.ts";
@@ -48,7 +48,7 @@ export const aidQuery = z
     message: "Must not be given together with version.",
   });
 
-// Requests of the handshake: the checks of a certificate, a proof and a document (IDN-25).
+// ---- Handshake (IDN-25) -------------------------------------------------------------------------------------------------
 
 const certificate = z.string().min(1).max(CERTIFICATE_MAX_CHARS);
 export const certificateInput = z.strictObject({ certificate }).register(z.globalRegistry, { id: "CertificateInput" });
@@ -67,7 +67,7 @@ export const aidInput = z
   .strictObject({ aid: z.union([z.string().min(1).max(AID_MAX_CHARS), jsonObject]) })
   .register(z.globalRegistry, { id: "AidInput" });
 
-// Requests of the DID resolver. Its results are in responses.ts (HTTP-33).
+// ---- DID resolver -------------------------------------------------------------------------------------------------------
 
 /** Any text, so that an invalid DID is answered as the binding prescribes. */
 export const identifierParams = z.object({ identifier: z.string() });
