@@ -1,4 +1,5 @@
-// Attestations in a request body: how they expand to columns, and their faults (PRN-6 to PRN-8). Pure.
+// Attestations in a request body: how they expand to columns, their faults (PRN-6 to PRN-8), and those of the Verifier and its proof (PRN-9, PRN-22).
+// Also the tiers of a principal: the one that its attestation states, and the one that its agents' roles need (PRN-10).
 import type { Config } from "../context.ts";
 import { addMonths } from "../core/clock.ts";
 import { type FieldError, toFieldError } from "../core/errors.ts";
@@ -58,6 +59,25 @@ export function expandAttestation(
 
 export const pickProof = (given: AttestationInput): string | null => ("proof" in given ? (given.proof ?? null) : null);
 
+/** The row of a principal's current attestation. Earlier ones keep their own rows. */
+export const toAttestationRow = (
+  row: PrincipalRow,
+  { proof, recordedAt }: Pick<AttestationRow, "proof" | "recordedAt">,
+): AttestationRow => ({
+  attestationId: row.attestationId,
+  principalId: row.principalId,
+  verifierId: row.attestationVerifierId,
+  model: row.attestationModel,
+  tier: row.attestationTier,
+  proof,
+  signed: row.attestationSigned,
+  issuedAt: row.attestationIssuedAt,
+  expiresAt: row.attestationExpiresAt,
+  recordedAt,
+  revokedAt: null,
+  revocationReason: null,
+});
+
 /** `at`: the path of the attestation in the body, with a dot at its end. */
 export function findAttestationFaults(
   input: ProposedAttestation,
@@ -80,33 +100,7 @@ export function findAttestationFaults(
   return faults;
 }
 
-/** The row of a principal's current attestation. Earlier ones keep their own rows. */
-export const toAttestationRow = (
-  row: PrincipalRow,
-  { proof, recordedAt }: Pick<AttestationRow, "proof" | "recordedAt">,
-): AttestationRow => ({
-  attestationId: row.attestationId,
-  principalId: row.principalId,
-  verifierId: row.attestationVerifierId,
-  model: row.attestationModel,
-  tier: row.attestationTier,
-  proof,
-  signed: row.attestationSigned,
-  issuedAt: row.attestationIssuedAt,
-  expiresAt: row.attestationExpiresAt,
-  recordedAt,
-  revokedAt: null,
-  revocationReason: null,
-});
-
-// Checks whether the Verifier that an attestation names may attest, and whether its proof verifies (PRN-9, PRN-22).
-
-/** The person of an attestation, as far as the body is valid. */
-type Person = {
-  readonly legal_name?: string | undefined;
-  readonly country?: string | undefined;
-  readonly external_ref?: string | undefined;
-};
+// ---- The Verifier and its proof -----------------------------------------------------------------------------------------
 
 /** Reads the Verifier that an attestation names, and whether the attestation was revoked. */
 export function buildAttestationReads(db: Database, attestation: ProposedAttestation | undefined) {
@@ -128,6 +122,13 @@ export function toAttestationKey(attestation: ProposedAttestation | undefined): 
 export type VerifierFacts = {
   readonly verifier?: VerifierRow | null | undefined;
   readonly revoked?: boolean | undefined;
+};
+
+/** The person of an attestation, as far as the body is valid. */
+type Person = {
+  readonly legal_name?: string | undefined;
+  readonly country?: string | undefined;
+  readonly external_ref?: string | undefined;
 };
 
 /** The call that brings the attestation. */
@@ -197,7 +198,7 @@ async function findNamedVerifierFaults(
   ];
 }
 
-// The tiers of a principal (PRN-10): the one that its attestation states, and the one that its agents' roles need. Pure.
+// ---- Tiers --------------------------------------------------------------------------------------------------------------
 
 /** For an attestation that states no tier. */
 const MODEL_TIERS: Readonly<Record<AttestationModel, Tier>> = { kyc: "TIER_1", kyb: "TIER_2" };

@@ -1,4 +1,6 @@
-// Store of the deadlines of principals: the end of an attestation (PRN-13), and the notices before it (PRN-26).
+// Store of the list of principals (PRN-5, PRN-14), and of the deadlines of principals: the end of an attestation (PRN-13), and the notices before it
+// (PRN-26). The list by status reads one range of the index, in the order of the attestations' ends; attestations that ended without a record are the
+// lower part of the range of ACTIVE principals.
 
 import { and, asc, eq, isNull, lte, type SQL, sql } from "drizzle-orm";
 import type { Due } from "../core/clock.ts";
@@ -8,49 +10,6 @@ import { type Database, type Read, readAll } from "../db/batch.ts";
 import { isBelow, type Ranges, readRanged, selectBareColumns } from "../db/pages.ts";
 import { isOfTenant, type Tenant } from "../db/statement.ts";
 import { type PrincipalRow, principals } from "../db/tables/principals.ts";
-
-/** Finds principals whose attestation has ended, but which are still stored as ACTIVE, earliest end first. */
-export const findEndedAttestations = (db: Database, now: number, after: Due, limit: number): Read<Due[]> =>
-  readAll(
-    db
-      .select({ at: principals.attestationExpiresAt, id: principals.principalId })
-      .from(principals)
-      .where(
-        and(
-          // Literal text, so that SQLite uses the partial index.
-          sql`status = 'ACTIVE'`,
-          lte(principals.attestationExpiresAt, now),
-          sql`(${principals.attestationExpiresAt}, ${principals.principalId}) > (${after.at}, ${after.id})`,
-        ),
-      )
-      .orderBy(asc(principals.attestationExpiresAt), asc(principals.principalId))
-      .limit(limit),
-  );
-
-/** Finds principals whose next notice is due, oldest first. */
-export const findDueNotices = (db: Database, now: number, after: Due, limit: number): Read<Due[]> =>
-  readAll(
-    db
-      .select({ at: sql<number>`${principals.expiryNoticeAt}`.as("due_at"), id: principals.principalId })
-      .from(principals)
-      .where(
-        and(
-          // Literal text, so that SQLite uses the partial index.
-          sql`expiry_notice_at is not null`,
-          lte(principals.expiryNoticeAt, now),
-          sql`(${principals.expiryNoticeAt}, ${principals.principalId}) > (${after.at}, ${after.id})`,
-        ),
-      )
-      .orderBy(asc(principals.expiryNoticeAt), asc(principals.principalId))
-      .limit(limit),
-  );
-
-/** A principal's platform, as an expression for reads in the trip that finds the principal. */
-export const selectPrincipalPlatform = (principalId: string): SQL<string> =>
-  sql<string>`(select platform_id from principals where principal_id = ${principalId})`;
-
-// Store of the list of principals (PRN-5, PRN-14). A filter by status reads one range of the index, in the order of the attestations' ends.
-// Attestations that ended without a record are the lower part of the range of ACTIVE principals.
 
 export type PrincipalFilter = {
   readonly customerId?: string | undefined;
@@ -71,10 +30,6 @@ export type ListedPrincipal = Pick<PrincipalRow, keyof typeof listed>;
 
 const { principalId, customerId: customer, externalRef: reference, status: stored, attestationExpiresAt: end } = listed;
 
-/** Returns true if the list is read from a range of a status, in the order of the attestations' ends. */
-export const isPrincipalListByEnd = ({ customerId, externalRef, status }: PrincipalFilter): boolean =>
-  status !== undefined && externalRef === undefined && (customerId === undefined || customerId === "none");
-
 export const listPrincipals = (
   db: Database,
   tenant: Tenant,
@@ -85,6 +40,10 @@ export const listPrincipals = (
   const ranges = buildPrincipalRanges(tenant, filter, now, page.after);
   return readRanged(db, { ranges, fits: matchPrincipalFilter(filter, now) }, page.limit);
 };
+
+/** Returns true if the list is read from a range of a status, in the order of the attestations' ends. */
+export const isPrincipalListByEnd = ({ customerId, externalRef, status }: PrincipalFilter): boolean =>
+  status !== undefined && externalRef === undefined && (customerId === undefined || customerId === "none");
 
 // ---- Ranges --------------------------------------------------------------------------------------------------------------
 
@@ -140,3 +99,45 @@ function hasStatusAt(status: PrincipalStatus, now: number): SQL {
   if (status === "ACTIVE") return sql`(${stored} = 'ACTIVE' and ${end} > ${now})`;
   return status === "ATTESTATION_EXPIRED" ? sql`(${stored} = ${status} or ${ended})` : sql`${stored} = ${status}`;
 }
+
+// ---- Deadlines ----------------------------------------------------------------------------------------------------------
+
+/** Finds principals whose attestation has ended, but which are still stored as ACTIVE, earliest end first. */
+export const findEndedAttestations = (db: Database, now: number, after: Due, limit: number): Read<Due[]> =>
+  readAll(
+    db
+      .select({ at: principals.attestationExpiresAt, id: principals.principalId })
+      .from(principals)
+      .where(
+        and(
+          // Literal text, so that SQLite uses the partial index.
+          sql`status = 'ACTIVE'`,
+          lte(principals.attestationExpiresAt, now),
+          sql`(${principals.attestationExpiresAt}, ${principals.principalId}) > (${after.at}, ${after.id})`,
+        ),
+      )
+      .orderBy(asc(principals.attestationExpiresAt), asc(principals.principalId))
+      .limit(limit),
+  );
+
+/** Finds principals whose next notice is due, oldest first. */
+export const findDueNotices = (db: Database, now: number, after: Due, limit: number): Read<Due[]> =>
+  readAll(
+    db
+      .select({ at: sql<number>`${principals.expiryNoticeAt}`.as("due_at"), id: principals.principalId })
+      .from(principals)
+      .where(
+        and(
+          // Literal text, so that SQLite uses the partial index.
+          sql`expiry_notice_at is not null`,
+          lte(principals.expiryNoticeAt, now),
+          sql`(${principals.expiryNoticeAt}, ${principals.principalId}) > (${after.at}, ${after.id})`,
+        ),
+      )
+      .orderBy(asc(principals.expiryNoticeAt), asc(principals.principalId))
+      .limit(limit),
+  );
+
+/** A principal's platform, as an expression for reads in the trip that finds the principal. */
+export const selectPrincipalPlatform = (principalId: string): SQL<string> =>
+  sql<string>`(select platform_id from principals where principal_id = ${principalId})`;

@@ -137,14 +137,14 @@ export const refuseChangedPrincipals = (db: Database, rows: readonly PrincipalRo
   );
 };
 
-/** The attestation's stop after an act, like `attestationStopAt` of effective-status.ts. */
+/** The attestation's stop after an act, like `toAttestationStop` of effective-status.ts. */
 export const selectAttestationStop = (now: number): SQL<AttestationStop | null> =>
   sql`coalesce(attestation_stop, case when attestation_expires_at <= ${now} then 'attestation_expired' end)`;
 
-/** True for an end that no job has recorded, like `endsUnrecorded` of expire.ts. An act on a group never meets a closed account. */
+/** True for an end that no job has recorded, like `isEndUnrecorded` of expire.ts. An act on a group never meets a closed account. */
 export const hasUnrecordedEnd = (now: number): SQL => sql`(status = 'ACTIVE' and attestation_expires_at <= ${now})`;
 
-/** The status after an act, like `statusOf` of effective-status.ts. */
+/** The status after an act, like `toStoredStatus` of effective-status.ts. */
 export function selectStatusAfter(
   { platformStopped, customerStopped, attestationStop }: Partial<Stops>,
   now: number,

@@ -1,4 +1,5 @@
-// Reads a platform's own principals (PRN-5).
+// Reads a platform's own principals (PRN-5), maps their rows to responses at an instant, and computes when the end of an attestation is announced
+// (PRN-26).
 import { type ManagementCall, readPage } from "../call.ts";
 import { toIso } from "../core/clock.ts";
 import { DAY_MS } from "../core/limits.ts";
@@ -35,7 +36,7 @@ export async function getPrincipals(call: ManagementCall, query: PrincipalQuery)
   );
 }
 
-// Maps rows to the responses of schema.ts and responses.ts at an instant.
+// ---- Views --------------------------------------------------------------------------------------------------------------
 
 export function toPrincipalView(row: ListedPrincipal, now: number): PrincipalView {
   const status = toEffectivePrincipalStatus(row, now);
@@ -121,10 +122,9 @@ function toStatusReason(row: ListedPrincipal, shown: PrincipalStatus): string | 
   return attestationStop ?? "attestation_expired";
 }
 
-// When the end of an attestation is announced: 30, 7 and 1 days before, once each. If several notices are due, only the nearest to the end is sent
-// (PRN-26). Pure.
+// ---- Notices of the end of an attestation -------------------------------------------------------------------------------
 
-/** Farthest from the end first. */
+/** Each day has one notice, farthest from the end first. If several are due, only the nearest to the end is sent. */
 const NOTICE_DAYS = [30, 7, 1] as const;
 export type NoticeDays = (typeof NOTICE_DAYS)[number];
 

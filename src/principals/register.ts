@@ -1,4 +1,4 @@
-// Registers a principal against an attestation (PRN-1 to PRN-4, PRN-9).
+// Registers a principal against an attestation (PRN-1 to PRN-4, PRN-9), and builds the tenant principal of an account.
 import { type ManagementCall, type Precheck, precheck } from "../call.ts";
 import { type FieldError, ServiceError, toFieldError, toValidationError } from "../core/errors.ts";
 import { createId } from "../core/ids.ts";
@@ -55,15 +55,9 @@ export async function registerPrincipal(call: ManagementCall, input: PrincipalIn
     entityType: input.entity_type,
     externalRef: input.external_ref,
     customerId,
-    status: "ACTIVE",
-    closed: false,
-    statusReason: null,
-    statusNote: null,
-    ...NO_STOPS,
-    accountStopped: null,
+    ...UNSTOPPED,
     ...attestation,
     expiryNoticeAt: computeFirstNotice(attestation.attestationExpiresAt, call.deps.clock.now()),
-    providers: 0,
     metadata: input.metadata ?? {},
     createdAt: now,
     updatedAt: now,
@@ -116,26 +110,42 @@ async function findPrincipalFaults(
   ];
 }
 
-// The customer that a principal joins (PRN-4, PRN-20).
+/** The service operates in some countries only (PRN-2). */
+export const findCountryFaults = (country: string, jurisdictions: ReadonlySet<string>): FieldError[] =>
+  jurisdictions.has(country)
+    ? []
+    : [toFieldError("country", "invalid_value", "The service does not operate in this jurisdiction.")];
 
-/** An unknown customer, or another platform's, is a fault of the field. */
+/** An unknown customer, or another platform's, is a fault of the field (PRN-20). */
 export const findCustomerFaults = (
   { customer_id: customerId }: { readonly customer_id?: string | null | undefined },
   customer: FoundCustomer | null | undefined,
 ): FieldError[] => (typeof customerId === "string" && !customer ? [toFieldError("customer_id", "not_found")] : []);
 
-/** A principal cannot join a suspended customer. */
 export function refuseSuspendedCustomer(customer: FoundCustomer | null | undefined): void {
   if (customer?.status !== "SUSPENDED") return;
   const message = "The customer is SUSPENDED: reactivate it before a principal joins it.";
   throw new ServiceError("invalid_status", { message, detail: { customer_status: customer.status } });
 }
 
-// The tenant principal of an account: the platform's own company, which follows the account's profile (ACC-6).
+const UNSTOPPED = {
+  status: "ACTIVE",
+  closed: false,
+  statusReason: null,
+  statusNote: null,
+  ...NO_STOPS,
+  accountStopped: null,
+  providers: 0,
+} as const satisfies Partial<PrincipalRow>;
+
+// ---- The tenant principal -----------------------------------------------------------------------------------------------
 
 export type LegalPerson = Pick<PrincipalRow, "legalName" | "country">;
 
-/** Its attestation is a placeholder until the account's review records another one. */
+/**
+ * The tenant principal is the platform's own company, which follows the account's profile (ACC-6). Its attestation is a placeholder until the
+ * account's review records another one.
+ */
 export function createTenantPrincipal(
   db: Database,
   platformId: string,
@@ -156,15 +166,9 @@ export function createTenantPrincipal(
     entityType: "company",
     externalRef: `tenant:${platformId}`,
     customerId: null,
-    status: "ACTIVE",
-    closed: false,
-    statusReason: null,
-    statusNote: null,
-    ...NO_STOPS,
-    accountStopped: null,
+    ...UNSTOPPED,
     ...attested,
     expiryNoticeAt: computeFirstNotice(attested.attestationExpiresAt, now),
-    providers: 0,
     metadata: {},
     createdAt: now,
     updatedAt: now,
@@ -184,10 +188,3 @@ export function createTenantPrincipal(
     ],
   };
 }
-
-// The countries that the service operates in (PRN-2).
-
-export const findCountryFaults = (country: string, jurisdictions: ReadonlySet<string>): FieldError[] =>
-  jurisdictions.has(country)
-    ? []
-    : [toFieldError("country", "invalid_value", "The service does not operate in this jurisdiction.")];
