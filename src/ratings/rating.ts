@@ -79,7 +79,7 @@ export function toContribution(by: RatingParameters, signal: Signal, at: number)
   return { weight, weighted: weight * signal.r };
 }
 
-/** The rating at `now` with two decimals; null below the minimum. */
+/** Null below the minimum. */
 export function computeRating(
   sums: AgentSums,
   heaviest: readonly Sums[],
@@ -98,12 +98,16 @@ export function computeUnroundedRating(
 ): number | null {
   const { minimum, kappa, mu } = by;
   if (sums.interactions < minimum.interactions || sums.counterparties < minimum.counterparties) return null;
+  const { weight, weighted } = decaySums(sums, heaviest, by, now);
+  return (weighted + kappa * mu) / (weight + kappa);
+}
+
+function decaySums(sums: AgentSums, heaviest: readonly Sums[], by: RatingMethod, now: number): Sums {
   const clipped = clipHeaviest(by, sums, heaviest);
   const scale = forwardScale(by, now);
   const weight = Math.max(0, clipped.weight) / scale;
   // Apart from rounding errors of floats, a weighted sum lies between zero and its weight.
-  const weighted = clamp(clipped.weighted / scale, 0, weight);
-  return (weighted + kappa * mu) / (weight + kappa);
+  return { weight, weighted: clamp(clipped.weighted / scale, 0, weight) };
 }
 
 /** From this number of counterparties on, more of them do not lower the share that one may hold. */
@@ -132,14 +136,12 @@ export function clipHeaviest({ clip }: RatingParameters, sums: AgentSums, heavie
   return { weight, weighted };
 }
 
-// Computes when decay alone moves a rating (TSK-23). Pure. Between two signals a rating only moves towards the prior, so the instant at which it
-// rounds to another number follows in closed form.
-
-const HALF_STEP = 0.005;
+// ---- The next change by decay (TSK-23) ----------------------------------------------------------------------------------
 
 /**
  * Returns the earliest instant after `now` (epoch milliseconds, at most a second late) at which the rating, with two decimals, differs from the one
- * at `now`. Null if it never will, and for an unrated agent.
+ * at `now`. Null if it never will, and for an unrated agent. Between two signals a rating only moves towards the prior, so the instant follows in
+ * closed form.
  */
 export function findNextChange(
   sums: AgentSums,
@@ -150,27 +152,16 @@ export function findNextChange(
   const rating = computeRating(sums, heaviest, by, now);
   if (rating === null) return null;
   const { kappa, mu } = by;
-  const scale = forwardScale(by, now);
-  const clipped = clipHeaviest(by, sums, heaviest);
-  const weight = Math.max(0, clipped.weight) / scale;
-  const weighted = Math.min(weight, Math.max(0, clipped.weighted / scale));
+  const { weight, weighted } = decaySums(sums, heaviest, by, now);
   const apart = weighted - mu * weight;
   if (apart === 0) return null;
   // The middle between this number and the next one towards the prior: (weighted * s + kappa * mu) / (weight * s + kappa) equals it at some decay s.
   const middle = rating - Math.sign(apart) * HALF_STEP;
   const decay = (kappa * (middle - mu)) / (weighted - middle * weight);
   if (!(decay > 0 && Number.isFinite(decay))) return null;
-  const at = Math.ceil(now - by.halfLifeDays * DAY_MS * Math.log2(decay));
-  return skipFloatError(sums, heaviest, by, rating, Math.max(at, now + 1));
-}
-
-/** Errors of floats may delay the change, but by less than a second. */
-function skipFloatError(
-  sums: AgentSums,
-  heaviest: readonly Sums[],
-  by: RatingMethod,
-  rating: number,
-  at: number,
-): number | null {
+  const at = Math.max(Math.ceil(now - by.halfLifeDays * DAY_MS * Math.log2(decay)), now + 1);
+  // Errors of floats may delay the change, but by less than a second.
   return computeRating(sums, heaviest, by, at) === rating ? at + SECOND_MS : at;
 }
+
+const HALF_STEP = 0.005;

@@ -1,4 +1,5 @@
-// Adds a signal to an agent's sums and to those of its counterparty, or removes it: four numbers and one row, however long the history (TSK-15).
+// Adds a signal to an agent's sums and to those of its counterparty, or removes it: four numbers and one row, however long the history (TSK-15). Reads
+// an agent's rating for anyone (TSK-17), and describes the method (TSK-16).
 import type { PublicCall } from "../call.ts";
 import { toIso } from "../core/clock.ts";
 import { ServiceError } from "../core/errors.ts";
@@ -102,25 +103,9 @@ export function addSignal(
 const FLOAT_ERROR = 1e-12;
 const NO_SUMS: Sums = { weight: 0, weighted: 0 };
 
-type StoredSums = Pick<
-  RatedAgent,
-  "ratingWeight" | "ratingWeighted" | "ratingInteractions" | "ratingCounterparties" | "ratingHeaviest"
->;
+// ---- The rating of an agent ---------------------------------------------------------------------------------------------
 
-/** An agent's rating at an instant, from its row alone. */
-export const computeRatingFromRow = (agent: StoredSums, by: RatingMethod, now: number): number | null =>
-  computeRating(toAgentSums(agent), agent.ratingHeaviest, by, now);
-
-export const toAgentSums = (agent: StoredSums): AgentSums => ({
-  weight: agent.ratingWeight,
-  weighted: agent.ratingWeighted,
-  interactions: agent.ratingInteractions,
-  counterparties: agent.ratingCounterparties,
-});
-
-// Reads an agent's rating for anyone, at this instant of its own platform's clock, with all that it follows from (TSK-17). Counterparties have a
-// position and no name.
-
+/** The rating at this instant of the platform's clock, with all that it follows from. Counterparties have a position and no name. */
 export async function getRating(call: PublicCall, did: string): Promise<RatingView> {
   const { db, deps } = call;
   const { agent } = await call.read({ agent: findRatedAgent(db, did) });
@@ -139,10 +124,23 @@ export async function getRating(call: PublicCall, did: string): Promise<RatingVi
   };
 }
 
-// Describes the rating method for GET /v1/rating-method (TSK-16), and the part of it from which a rating follows (TSK-17). It reads no database.
+/** An agent's rating at an instant, from its row alone. */
+export const computeRatingFromRow = (agent: StoredSums, by: RatingMethod, now: number): number | null =>
+  computeRating(toAgentSums(agent), agent.ratingHeaviest, by, now);
 
-const toSignalViews = (cases: Readonly<Record<string, Case>>) =>
-  Object.fromEntries(Object.entries(cases).map(([name, { r, factor }]) => [name, { r, weight_factor: factor }]));
+type StoredSums = Pick<
+  RatedAgent,
+  "ratingWeight" | "ratingWeighted" | "ratingInteractions" | "ratingCounterparties" | "ratingHeaviest"
+>;
+
+export const toAgentSums = (agent: StoredSums): AgentSums => ({
+  weight: agent.ratingWeight,
+  weighted: agent.ratingWeighted,
+  interactions: agent.ratingInteractions,
+  counterparties: agent.ratingCounterparties,
+});
+
+// ---- The method ---------------------------------------------------------------------------------------------------------
 
 export function describeMethod({ sandbox, production }: Readonly<Record<Environment, RatingMethod>>): RatingMethodView {
   // The environments differ only in their minimums.
@@ -169,11 +167,8 @@ export function describeMethod({ sandbox, production }: Readonly<Record<Environm
   };
 }
 
-/** Differs for each set of parameters, and is the same on every machine. */
-const computeMethodVersion = (method: RatingMethod): string =>
-  computeShortHash(JSON.stringify([RATING_ORIGIN, method]))
-    .toString(36)
-    .padStart(11, "0");
+const toSignalViews = (cases: Readonly<Record<string, Case>>) =>
+  Object.fromEntries(Object.entries(cases).map(([name, { r, factor }]) => [name, { r, weight_factor: factor }]));
 
 /** The part of a method from which a rating follows, given its sums. */
 export const toUsedMethod = (method: RatingMethod): RatingView["method"] => ({
@@ -186,3 +181,9 @@ export const toUsedMethod = (method: RatingMethod): RatingView["method"] => ({
   minimum_interactions: method.minimum.interactions,
   minimum_counterparties: method.minimum.counterparties,
 });
+
+/** Differs for each set of parameters, and is the same on every machine. */
+const computeMethodVersion = (method: RatingMethod): string =>
+  computeShortHash(JSON.stringify([RATING_ORIGIN, method]))
+    .toString(36)
+    .padStart(11, "0");
