@@ -1,4 +1,5 @@
-// Reads the change feed (DIR-11, DIR-12). A reader resumes exactly where it stopped, or has to read the listing again: it never skips a gap.
+// Reads the change feed (DIR-11, DIR-12). A reader resumes exactly where it stopped, or has to read the listing again: it never skips a gap. Also the
+// jobs that write the terms of entries whose notification was lost (DIR-9), and that prune records older than 30 days (DIR-12).
 import { type ManagementCall, readPage } from "../call.ts";
 import type { Deps } from "../context.ts";
 import { isAfterPosition } from "../core/clock.ts";
@@ -23,9 +24,6 @@ import {
   pruneChanges,
   type Start,
 } from "./store.ts";
-
-/** The earliest instant of the records that the feed keeps. */
-export const computeOldestKept = (now: number): number => now - CHANGE_RETENTION_DAYS * DAY_MS;
 
 export async function listChanges(call: ManagementCall, query: ChangeQuery): Promise<ChangeList> {
   const { db, environment, deps } = call;
@@ -54,6 +52,9 @@ export async function listChanges(call: ManagementCall, query: ChangeQuery): Pro
     has_more: last !== undefined && last.seq < feed.end,
   };
 }
+
+/** The earliest instant of the records that the feed keeps. */
+export const computeOldestKept = (now: number): number => now - CHANGE_RETENTION_DAYS * DAY_MS;
 
 /** Where a reader resumes: the number of a record, and its instant, which identifies it. */
 const toFeedPosition = ({ seq, occurredAt }: ChangeRow): Position => ({ at: seq, id: String(occurredAt) });
@@ -103,12 +104,7 @@ function refuseLost({ at, id }: Position, rows: readonly ChangeRow[], { end, pru
   if (at !== prunedTo || at > end) throw buildCursorExpiredError();
 }
 
-// The directory's other jobs: write the terms of entries whose notification was lost (DIR-9), and prune records older than 30 days (DIR-12).
-
-const toEnvironmentRecorder =
-  (record: (deps: Deps, environment: Environment) => Promise<Recorded>): EachJob["record"] =>
-  (deps, id) =>
-    isEnvironment(id) ? record(deps, id) : Promise.resolve(false);
+// ---- Jobs ---------------------------------------------------------------------------------------------------------------
 
 export const indexDirectory: EachJob = {
   kind: "each",
@@ -126,9 +122,6 @@ export const indexDirectory: EachJob = {
   },
   record: toEnvironmentRecorder(async (deps, environment) => ((await indexEntries(deps, environment)) ? "more" : true)),
 };
-
-/** Records per batch. */
-const SLICE = 1_000;
 
 export const pruneDirectory: EachJob = {
   kind: "each",
@@ -148,13 +141,19 @@ export const pruneDirectory: EachJob = {
   record: toEnvironmentRecorder(pruneFeed),
 };
 
+const PRUNED_AT_ONCE = 1_000;
+
 async function pruneFeed({ db, clock }: Deps, environment: Environment): Promise<Recorded> {
   const { feed, old } = await readBatch(db, {
     feed: findFeed(db, environment),
-    old: findPrunableRecords(db, environment, computeOldestKept(clock.now()), SLICE),
+    old: findPrunableRecords(db, environment, computeOldestKept(clock.now()), PRUNED_AT_ONCE),
   });
   // Records are pruned only when a head covers them.
   if (!feed || !old || old.last > feed.headSeq) return false;
   await commit(db, pruneChanges(db, environment, feed.prunedTo, old.last));
-  return old.last === old.first + SLICE - 1 ? "more" : true;
+  return old.last === old.first + PRUNED_AT_ONCE - 1 ? "more" : true;
+}
+
+function toEnvironmentRecorder(record: (deps: Deps, environment: Environment) => Promise<Recorded>): EachJob["record"] {
+  return (deps, id) => (isEnvironment(id) ? record(deps, id) : Promise.resolve(false));
 }

@@ -203,7 +203,7 @@ export function findPageWithPrincipals(
   return read(rows, toFoundRows<Judged>);
 }
 
-/** The effective status at an instant, as in `effectiveAgentStatus`. */
+/** The effective status at an instant, as in `toEffectiveAgentStatus`. */
 const selectEffectiveListing = (now: number): SQL => sql`case
   when listed.listed_as = 'revoked' then 'revoked'
   when p.status = 'CLOSED' or p.account_stopped = 'CLOSED' then 'revoked'

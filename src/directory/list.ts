@@ -85,7 +85,7 @@ const toListingTag = ({ seq, ended, moving, relisting }: ListingState, page: Lis
 const matchesIfNoneMatch = (etag: string, ifNoneMatch: string): boolean =>
   ifNoneMatch.split(",").some((known) => known.trim().replace(/^(?!W\/)/, "W/") === etag);
 
-// Maps entries and records of the directory to the shapes of schema.ts.
+// ---- Views --------------------------------------------------------------------------------------------------------------
 
 export const toDirectoryEntryView = (issuer: string, entry: ListedEntry, now: number): DirectoryEntry => ({
   did: entry.did,

@@ -1,5 +1,5 @@
-// Store of the reads of the change feed (DIR-11). A page of n records reads n rows and a few more, wherever it begins.
-
+// Store of the change feed: its reads (DIR-11), how far it is hashed and signed (DIR-13, DIR-14), and its pruning (DIR-12). Also of the terms by which
+// entries are found (DIR-9), and of the number of entries that have each. A page of n records reads n rows and a few more, wherever it begins.
 import { and, asc, desc, eq, gt, gte, type SQL, sql } from "drizzle-orm";
 import type { Environment } from "../core/vocabulary.ts";
 import { type Database, mustChange, type Read, read, readAll, readOne, type Statement } from "../db/batch.ts";
@@ -80,7 +80,7 @@ export const findPruned = (db: Database, environment: Environment, start: Start)
   );
 };
 
-// Store of how far each feed is hashed and signed (DIR-13, DIR-14), and of its pruning (DIR-12).
+// ---- Hashing ------------------------------------------------------------------------------------------------------------
 
 export const findFeed = (db: Database, environment: Environment): Read<FeedRow | null> =>
   readOne(db.select().from(directoryFeeds).where(eq(directoryFeeds.environment, environment)));
@@ -226,7 +226,7 @@ export const pruneChanges = (db: Database, environment: Environment, from: numbe
   deleteChanges(db, environment, to),
 ];
 
-// Store of the terms by which entries are found (DIR-9), and of the number of entries that have each.
+// ---- Terms --------------------------------------------------------------------------------------------------------------
 
 /** One statement writes all terms, and one their counts. */
 export function addTerms(db: Database, did: string, terms: readonly string[]): Statement[] {
