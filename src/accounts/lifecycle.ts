@@ -105,12 +105,13 @@ async function changeAccountStatus(
   const view = toPlatformView({ ...before, ...set, status: moved.to });
   const above = {
     platformId,
+    contended: call.contended,
     statements: [
       ...movePlatform(db, before, set, now, moved),
       ...(trigger === "account_returns" ? [relistAccount(db, platformId, deps.clock.now())] : []),
     ],
   };
-  const cascading = cascadeAccount(deps, above, { trigger, reason: "operator", actor }, found, now, call.contended);
+  const cascading = cascadeAccount(deps, above, { trigger, reason: "operator", actor }, found, now);
   await call.commit(
     [
       ...cascading.statements,
@@ -161,6 +162,7 @@ export async function closePlatform(call: SessionCall, { confirmation, current_p
   const view = { platform_id: platformId, platform_status: moved.to, closed_at: toIso(now) };
   const above = {
     platformId,
+    contended: call.contended,
     statements: [
       ...updatePlatform(db, before, { closedAt: now }, now, moved),
       // A settlement may have reached an escrow since the read, and a dispute one of its agents.
@@ -175,14 +177,7 @@ export async function closePlatform(call: SessionCall, { confirmation, current_p
       deleteEndpointsOf(db, platformId),
     ],
   };
-  const cascading = cascadeAccount(
-    deps,
-    above,
-    { trigger: CLOSING_TRIGGER, reason: "platform", actor },
-    found,
-    now,
-    call.contended,
-  );
+  const cascading = cascadeAccount(deps, above, { trigger: CLOSING_TRIGGER, reason: "platform", actor }, found, now);
   await call.commit(
     [
       ...cascading.statements,

@@ -76,18 +76,20 @@ export function stopAgents(
   };
 }
 
-/**
- * Changes all agents of an account and, at its closing, its principals. `statements` change the account itself; one more statement marks all its
- * principals in the same commit. `contended`: the first agents follow by the cascade too, because callers that keep changing them would delay the
- * act.
- */
+export type AccountMoved = {
+  readonly platformId: string;
+  readonly statements: readonly Statement[];
+  /** True if the first agents follow by the cascade too, because callers that keep changing them would delay the act. */
+  readonly contended: boolean;
+};
+
+/** Changes all agents of an account and, at its closing, its principals, which one more statement marks in the same commit. */
 export function cascadeAccount(
   deps: Deps,
-  { platformId, statements }: { readonly platformId: string; readonly statements: readonly Statement[] },
+  { platformId, statements, contended }: AccountMoved,
   cause: Cause,
   found: FoundOfAccount,
   now: number,
-  contended: boolean,
 ): Cascading {
   const { db } = deps;
   const { trigger } = cause;

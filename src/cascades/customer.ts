@@ -1,5 +1,5 @@
-// Suspends and reactivates a platform's customer with all principals that it groups (PRN-24). Each principal keeps its other stops. Agents follow a
-// suspension, and are reactivated one by one, or all at once with `reactivate_agents`.
+// Suspends and reactivates a platform's customer with all principals that it groups (PRN-24), and changes all principals of a group by one act (PRN-25).
+// Each principal keeps its other stops. Agents follow a suspension, and are reactivated one by one, or all at once with `reactivate_agents`.
 import type { ManagementCall } from "../call.ts";
 import type { Deps } from "../context.ts";
 import { listStatesMovedBy, move } from "../core/machine.ts";
@@ -31,6 +31,12 @@ import type { Cause } from "./slice.ts";
 import { forgetReactivations, storeReports } from "./store.ts";
 import { findAgentsToStopOfPrincipals } from "./subjects.ts";
 
+export const suspendCustomer = (call: ManagementCall<CustomerRow>, customerId: string, input: StandingInput) =>
+  moveCustomerWithGroup(call, customerId, input, SUSPENSION);
+
+export const reactivateCustomer = (call: ManagementCall<CustomerRow>, customerId: string, input: ReactivationInput) =>
+  moveCustomerWithGroup(call, customerId, input, REACTIVATION);
+
 type Decision = {
   readonly trigger: CustomerTrigger;
   readonly action: ActivityAction;
@@ -56,12 +62,6 @@ const REACTIVATION: Decision = {
   customerStopped: false,
   principalAction: "principal.reactivated",
 };
-
-export const suspendCustomer = (call: ManagementCall<CustomerRow>, customerId: string, input: StandingInput) =>
-  moveCustomerWithGroup(call, customerId, input, SUSPENSION);
-
-export const reactivateCustomer = (call: ManagementCall<CustomerRow>, customerId: string, input: ReactivationInput) =>
-  moveCustomerWithGroup(call, customerId, input, REACTIVATION);
 
 async function moveCustomerWithGroup(
   call: ManagementCall<CustomerRow>,
@@ -130,9 +130,10 @@ async function moveCustomerWithGroup(
   return view;
 }
 
-// One act changes all principals of a group (PRN-24, PRN-25): those of a customer, or those that an attestation backs. One guarded batch changes what
-// is above them and all of them, and reports the first ones with their first slice of agents. Cascades write the entries and events of the others,
-// and change their agents.
+// ---- One act on a group -------------------------------------------------------------------------------------------------
+
+// The principals of a customer, or those that an attestation backs. One guarded batch changes what is above them and all of them, and reports the first
+// ones with their first slice of agents. Cascades write the entries and events of the others, and change their agents.
 
 /** How many principals the batch of the act reports. */
 export const FIRST_PRINCIPALS = 50;

@@ -52,18 +52,23 @@ export const restateAgents = (
   found: Found,
   now: number,
   forget = false,
-): Promise<Restating> => restate(deps, principal, found, null, now, forget);
+): Promise<Restating> => restate(deps, principal, found, { returning: null, forget }, now);
 
 /** Also reactivates, as the actor `returning`, the agents that stops of the principal suspended. */
-export const restateAndReactivate = restate;
+export const restateAndReactivate = (
+  deps: Deps,
+  principal: PrincipalRow,
+  found: Found,
+  returning: Actor,
+  now: number,
+): Promise<Restating> => restate(deps, principal, found, { returning, forget: false }, now);
 
 async function restate(
   deps: Deps,
   principal: PrincipalRow,
   found: Found,
-  returning: Actor | null,
+  { returning, forget }: { readonly returning: Actor | null; readonly forget: boolean },
   now: number,
-  forget = false,
 ): Promise<Restating> {
   const { db } = deps;
   const { principalId } = principal;

@@ -60,6 +60,8 @@ export const isLastSlice = (deps: Deps, { agents, principals }: Slice): boolean 
 
 /** An agent before and after its move. */
 type Moved = { readonly before: OwningAgent; readonly agent: AgentRow; readonly move: Move<AgentStatus> };
+/** Agents that get one status. */
+type MovedGroup = readonly [to: AgentStatus, moved: readonly Moved[]];
 
 export function moveSlice(deps: Deps, cause: Cause, slice: Slice, now: number): Statement[] {
   const { db } = deps;
@@ -72,9 +74,9 @@ export function moveSlice(deps: Deps, cause: Cause, slice: Slice, now: number): 
   return [
     // Also if no agent is left, so that an agent that became active after the reading aborts the batch.
     ...(slice.stretch ? moveStretch(db, cause, slice.stretch, moved, now) : []),
-    ...[...groups].flatMap(([to, each]) => [
-      ...(slice.stretch ? [] : moveNamedAgents(db, to, cause, each, now)),
-      ...recordMovedAgents(db, to, cause, each, now, slice.stretch ? noteLastNumbers(db, each) : UNNOTED),
+    ...[...groups].flatMap((group) => [
+      ...(slice.stretch ? [] : moveNamedAgents(db, group, cause, now)),
+      ...recordMovedAgents(db, group, cause, now, slice.stretch ? noteLastNumbers(db, group) : UNNOTED),
     ]),
     ...recordEvents(db, now, "agent.status_changed", toMovedViews(deps, moved, ruling)),
     ...changeReasons(db, slice.agents.filter(held), ruling, now),
@@ -115,13 +117,7 @@ function moveStretch(db: Database, cause: Cause, stretch: Stretch, moved: readon
 
 const pickRowAsRead = ({ before }: Moved): AgentRow => before.agent;
 
-function moveNamedAgents(
-  db: Database,
-  to: AgentStatus,
-  cause: Cause,
-  moved: readonly Moved[],
-  now: number,
-): Statement[] {
+function moveNamedAgents(db: Database, [to, moved]: MovedGroup, cause: Cause, now: number): Statement[] {
   const from = [...new Set(moved.map(({ move: status }) => status.from))];
   const also = cause.trigger === "account_returns" ? mayReactivateWithAccount(now) : undefined;
   return moveAgents(db, moved.map(pickRowAsRead), null, { from, to, set: toMovedColumns(to, cause, now), also });
@@ -133,19 +129,18 @@ const UNNOTED: Note = { statements: [] };
 
 /** With fewer agents of one platform, the note costs more than it saves. */
 const NOTED_FROM = 3;
-function noteLastNumbers(db: Database, moved: readonly Moved[]): Note {
+function noteLastNumbers(db: Database, [, moved]: MovedGroup): Note {
   const [first] = moved;
   if (!first || moved.length < NOTED_FROM) return UNNOTED;
   const environments = new Set(moved.map(({ agent }) => agent.environment));
   return { statements: [recordLastNumbers(db, first.agent.platformId, environments)], noted: LAST_NUMBERS };
 }
 
-/** Builds the statements for agents that get one status, except those of their rows and events. */
+/** Builds the statements for agents, except those of their rows and events. */
 function recordMovedAgents(
   db: Database,
-  to: AgentStatus,
+  [to, moved]: MovedGroup,
   { actor }: Cause,
-  moved: readonly Moved[],
   now: number,
   { statements, noted }: Note,
 ): Statement[] {

@@ -1,4 +1,4 @@
-// Store of unfinished cascades.
+// Store of unfinished cascades, of the reports of their principals, and of unfinished restatements.
 
 import { and, eq, notInArray, type SQL, sql } from "drizzle-orm";
 import type { Due } from "../core/clock.ts";
@@ -159,7 +159,7 @@ export const storeReports = (
 
 const toStoredCause = ({ reason, actor }: BegunCascade): string => JSON.stringify({ reason, actor });
 
-/** The changes of an act to a principal, as group.ts computes them for the principals that the batch reports. */
+/** The changes of an act to a principal, as customer.ts computes them for the principals that the batch reports. */
 const selectActChanges = ({ set, note }: GroupMove, ended: SQL, now: number): SQL => {
   const from = sql`case when ${ended} then 'ATTESTATION_EXPIRED' else ${principals.status} end`;
   const status = sql`'status', json_object('from', ${from}, 'to', ${selectStatusAfter(set, now)})`;
@@ -167,7 +167,7 @@ const selectActChanges = ({ set, note }: GroupMove, ended: SQL, now: number): SQ
   return sql`json_object(${status}, 'reason', json_object('from', ${principals.statusNote}, 'to', ${note}))`;
 };
 
-// Store of unfinished restatements.
+// ---- Restatements -------------------------------------------------------------------------------------------------------
 
 type BegunRestatement = { readonly startedAt: number; readonly after: Due; readonly returning: Actor | null };
 
