@@ -1,10 +1,9 @@
 // Time as an argument: domain code reads a Clock and never the system's. Instants are epoch milliseconds inside and ISO 8601 in UTC on the wire
 // (HTTP-3).
-
-/** `ahead`: how many milliseconds the clock runs ahead of real time, if it knows this exactly. */
 import { ServiceError } from "./errors.ts";
 import { DAY_MS, SECOND_MS } from "./limits.ts";
 
+/** `ahead`: how many milliseconds the clock runs ahead of real time, if it knows this exactly. */
 export type Clock = { readonly now: () => number; readonly ahead?: () => number };
 
 export const systemClock: Clock = { now: () => Date.now(), ahead: () => 0 };
@@ -28,17 +27,22 @@ export function addMonths(ms: number, months: number): number {
   return date.getTime();
 }
 
+// ---- Due rows -----------------------------------------------------------------------------------------------------------
+
+/** The instant since which a row is due, in epoch milliseconds, and its id, which breaks ties. */
+export type Due = { readonly at: number; readonly id: string };
+
+export const BEFORE_FIRST_DUE: Due = { at: Number.MIN_SAFE_INTEGER, id: "" };
+
+/** Whether a row comes after a position; for a few rows that one query found. */
+export const isAfterPosition =
+  (after: Due | null) =>
+  ({ at, id }: Due): boolean =>
+    after === null || at > after.at || (at === after.at && id > after.id);
+
+// ---- Requests of a day --------------------------------------------------------------------------------------------------
+
 // Limits an action that costs the service gas to a number in 24 hours of real time, by the instants of earlier requests (MKT-24, MKT-29).
-
-export const filterLastDay = (asks: readonly number[] | null, now: number): number[] =>
-  (asks ?? []).filter((at) => at > now - DAY_MS);
-
-/** `most`: the limit in 24 hours. `message`, `detail`: the answer to a caller who exceeds it. */
-type DailyLimit = {
-  readonly most: number;
-  readonly message: string;
-  readonly detail?: Readonly<Record<string, unknown>>;
-};
 
 /**
  * Returns the instants of the last day, followed by `further` new ones.
@@ -62,14 +66,12 @@ export function addDailyRequests(
   });
 }
 
-/** A due row: the instant since which it is due, in epoch milliseconds, and its id, which breaks ties. */
+/** `most`: the limit in 24 hours. `message`, `detail`: the answer to a caller who exceeds it. */
+type DailyLimit = {
+  readonly most: number;
+  readonly message: string;
+  readonly detail?: Readonly<Record<string, unknown>>;
+};
 
-export type Due = { readonly at: number; readonly id: string };
-
-export const BEFORE_FIRST_DUE: Due = { at: Number.MIN_SAFE_INTEGER, id: "" };
-
-/** Whether a row comes after a position; for a few rows that one query found. */
-export const isAfterPosition =
-  (after: Due | null) =>
-  ({ at, id }: Due): boolean =>
-    after === null || at > after.at || (at === after.at && id > after.id);
+export const filterLastDay = (asks: readonly number[] | null, now: number): number[] =>
+  (asks ?? []).filter((at) => at > now - DAY_MS);

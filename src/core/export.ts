@@ -1,4 +1,5 @@
-// Reads all rows of a listing in a range of time, slice by slice (HTTP-37): at most 31 days.
+// Files that leave the service and files that reach it: all rows of a listing in a range of at most 31 days, read slice by slice (HTTP-37), and an
+// uploaded file.
 import { type Bytes, computeSha256, encodeHex } from "./encoding.ts";
 import { toFieldError, toValidationError } from "./errors.ts";
 import { DAY_MS, EXPORT_DAYS } from "./limits.ts";
@@ -45,7 +46,7 @@ export async function* readSlices<Row, Place>(
   } while (after !== null);
 }
 
-// A file as it was uploaded: its name, its bytes and their digest.
+// ---- Uploads ------------------------------------------------------------------------------------------------------------
 
 export type UploadedFile = {
   /** As it was sent, not validated. */

@@ -1,9 +1,11 @@
-// Optimistic concurrency: a write that is refused because the state has changed is decided again on a fresh reading.
-
-/** The state that a commit was decided on has changed: read and decide again. */
+// What runs more than once, many times or only once: decisions after a refused write, work with a bounded number of pieces at a time, and values that
+// are computed once.
 import { ServiceError } from "./errors.ts";
 import { SECOND_MS } from "./limits.ts";
 
+// ---- Conflicts ----------------------------------------------------------------------------------------------------------
+
+/** The state that a commit was decided on has changed since it was read: the change is decided again on a fresh reading. */
 export class Conflict extends Error {
   constructor(cause?: unknown) {
     super("the batch was refused: a row changed since it was read", { cause });
@@ -38,10 +40,9 @@ export async function leaveConflicts(run: () => Promise<boolean>): Promise<boole
   }
 }
 
-// Works through a list with a bounded number of entries at a time.
+// ---- Many at a time -----------------------------------------------------------------------------------------------------
 
 /** The runtime's limit of concurrent requests in one invocation. */
-
 const CONCURRENCY = 6;
 
 /** `work` must not throw: no entry may stop the others. */
@@ -57,11 +58,6 @@ export async function runConcurrently<T>(
   await Promise.all(Array.from({ length: Math.min(atOnce, entries.length) }, worker));
 }
 
-// Bounds how much of one kind of work an isolate does at once, where each piece takes much of its memory.
-
-const TURN_POLL_MS = 25;
-const RETRY_SECONDS = "2";
-
 type Turns = {
   readonly atOnce: number;
   /** How many run at once for all keys together. A caller that waits for both limits waits only once. */
@@ -73,12 +69,14 @@ type Turns = {
   readonly rest?: number;
 };
 
-/** Real time in milliseconds. */
+const TURN_POLL_MS = 25;
+const RETRY_SECONDS = "2";
+
 type Timer = { readonly now: () => number; readonly wait: (ms: number) => Promise<unknown> };
 const TIMER: Timer = { now: () => Date.now(), wait: (ms) => scheduler.wait(ms) };
 
 /**
- * Runs at most `atOnce` of a key and `inAll` of all at a time. Other callers check again at short intervals, and get 429 when their patience ends: a
+ * Runs at most `atOnce` of a key and `inAll` of all at a time, for work that takes much of an isolate's memory. Other callers check again at short intervals, and get 429 when their patience ends: a
  * request waits on its own timer, because another request may not wake it.
  */
 export function limitTurns(
@@ -115,36 +113,9 @@ export function limitTurns(
   };
 }
 
-// Default-ignorable characters that a correctly written name needs (HTTP-8), in the sense of RFC 5892, appendix A: joiners in some scripts, and
-// variants of Han characters.
+// ---- Once ---------------------------------------------------------------------------------------------------------------
 
-/** The characters of canonical combining class 9 (Unicode 14). */
-
-const VIRAMAS = [
-  0x94d, 0x9cd, 0xa4d, 0xacd, 0xb4d, 0xbcd, 0xc4d, 0xccd, 0xd3b, 0xd3c, 0xd4d, 0xdca, 0xe3a, 0xeba, 0xf84, 0x1039,
-  0x103a, 0x1714, 0x1715, 0x1734, 0x17d2, 0x1a60, 0x1b44, 0x1baa, 0x1bab, 0x1bf2, 0x1bf3, 0x2d7f, 0xa806, 0xa82c,
-  0xa8c4, 0xa953, 0xa9c0, 0xaaf6, 0xabed, 0x10a3f, 0x11046, 0x11070, 0x1107f, 0x110b9, 0x11133, 0x11134, 0x111c0,
-  0x11235, 0x112ea, 0x1134d, 0x11442, 0x114c2, 0x115bf, 0x1163f, 0x116b6, 0x1172b, 0x11839, 0x1193d, 0x1193e, 0x119e0,
-  0x11a34, 0x11a47, 0x11a99, 0x11c3f, 0x11d44, 0x11d45, 0x11d97,
-];
-const AFTER_VIRAMA = `(?<=[${String.fromCodePoint(...VIRAMAS)}])`;
-const CURSIVE = String.raw`[[\p{L}\p{M}]&&[\p{scx=Arabic}\p{scx=Syriac}\p{scx=Mongolian}\p{scx=Nko}]]`;
-
-/** U+200C and U+200D between cursive letters or after a virama, and U+E0100 to U+E01EF after a Han character. */
-const NEEDED_JOINER = new RegExp(
-  String.raw`(?:(?<=${CURSIVE})[\u200c\u200d](?=${CURSIVE})|${AFTER_VIRAMA}[\u200c\u200d]|(?<=\p{sc=Han})[\u{e0100}-\u{e01ef}])`,
-  "gv",
-);
-const ANY_JOINER = /\u200c|\u200d|[\u{e0100}-\u{e01ef}]/gu;
-
-export const removeNeededJoiners = (name: string): string => name.replace(NEEDED_JOINER, "");
-/** For comparisons: names that differ only in joiners are equal. */
-export const removeJoiners = (name: string): string => name.replace(ANY_JOINER, "");
-
-// Values that are computed once for an object and live as long as it does: parsed configuration, imported keys.
-
-/** `make` runs once for each key. A rejected promise is kept too, so `make` must not fail by chance. */
-
+/** For values that live as long as an object does: parsed configuration, imported keys. `make` runs once for each key. A rejected promise is kept too, so `make` must not fail by chance. */
 export function memoizeBy<K extends object, V>(make: (key: K) => V): (key: K) => V {
   const made = new WeakMap<K, { value: V }>();
   return (key) => {

@@ -1,4 +1,5 @@
-// The roles of agents as one table, which validation, documents, escrow and markets read (AGT-2 to AGT-7, IDN-15). Pure.
+// The roles of agents as one table, which validation, documents, escrow and markets read (AGT-2 to AGT-7, IDN-15), and what the stage of an account
+// permits in production.
 import { type ErrorCode, ServiceError } from "./errors.ts";
 import { type EconomicRole, type PlatformStatus, rankTier, TIERS, type Tier } from "./vocabulary.ts";
 
@@ -55,7 +56,7 @@ export const SPEND_FIELDS = [
   "intents_from",
 ] as const;
 
-// The production actions that each stage of an account permits (ACC-16). Every refusal of production is looked up in this table.
+// ---- Production (ACC-16) ------------------------------------------------------------------------------------------------
 
 export const PRODUCTION_STAGES = ["unaccredited", "accredited", "promoted"] as const;
 export type ProductionStage = (typeof PRODUCTION_STAGES)[number];
@@ -64,7 +65,7 @@ export type ProductionStage = (typeof PRODUCTION_STAGES)[number];
 export const PRODUCTION_ACTIONS = ["promote", "rotate_key", "act"] as const;
 export type ProductionAction = (typeof PRODUCTION_ACTIONS)[number];
 
-/** The code of the refusal; null where the action is allowed. */
+/** The code of the refusal of an action at a stage; null where it is allowed. Every refusal of production is looked up here. */
 export const PRODUCTION: Readonly<Record<ProductionAction, Readonly<Record<ProductionStage, ErrorCode | null>>>> = {
   promote: { unaccredited: "not_accredited", accredited: null, promoted: "already_promoted" },
   rotate_key: { unaccredited: "key_not_provisioned", accredited: "key_not_provisioned", promoted: null },

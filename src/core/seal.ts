@@ -1,5 +1,5 @@
-// Secrets at rest: AES-256-GCM under a given or derived key. `additionalData` names the owner of the secret, so that a sealed text that was copied
-// to another place does not open.
+// Secrets at rest: AES-256-GCM under a given or derived key, or under a configured list of keys. `additionalData` names the owner of the secret, so
+// that a sealed text that was copied to another place does not open.
 import { computeSha256Hex, decodeBase64, encodeBase64, encodeUtf8 } from "./encoding.ts";
 import { memoizeBy } from "./retry.ts";
 import { splitList } from "./text.ts";
@@ -33,8 +33,7 @@ export async function unseal(key: CryptoKey, text: string, additionalData: strin
   }
 }
 
-// Seals secrets at rest under a configured list of keys: the newest key seals, older keys still open. A sealed text names its key, and opens only
-// for its owner.
+// ---- A list of keys -----------------------------------------------------------------------------------------------------
 
 const KEY_BYTES = 32;
 const NAME_CHARS = 16;
@@ -42,7 +41,7 @@ const NAME_CHARS = 16;
 type Listed<Name extends string> = { readonly [N in Name]: string };
 type SealKey = { readonly name: string; readonly key: CryptoKey };
 
-/** `name`: the variable that lists the keys. */
+/** The newest key of the list seals, older keys still open: a sealed text names its key. `name`: the variable that lists them. */
 export function openSealing<Name extends string>(name: Name) {
   const bytesOf = memoizeBy((env: Listed<Name>) => {
     // The variable may be undefined where no operator has set it.
@@ -89,10 +88,9 @@ export function openSealing<Name extends string>(name: Name) {
   };
 }
 
-// A short hash that distinguishes texts and protects no secret.
+// ---- Short hash ---------------------------------------------------------------------------------------------------------
 
-/** 53 bits of a text (cyrb53), as a whole number. */
-
+/** 53 bits of a text (cyrb53), as a whole number. It distinguishes texts and protects no secret. */
 export function computeShortHash(text: string): number {
   let [high, low] = [0xdeadbeef, 0x41c6ce57];
   for (let i = 0; i < text.length; i++) {

@@ -1,6 +1,4 @@
-// Text that people write: lists in configuration, names that are compared (HTTP-8), and addresses.
-import { removeJoiners, removeNeededJoiners } from "./retry.ts";
-
+// Text that people write: lists in configuration, names that are compared (HTTP-8), addresses, decimal numbers and amounts of money.
 /** `a, b,c` → its items, without white space and without empty items. */
 export const splitList = (text: string): string[] =>
   text
@@ -58,6 +56,35 @@ export function findTextFault(text: string): string | null {
   return null;
 }
 
+// ---- Joiners ------------------------------------------------------------------------------------------------------------
+
+// Default-ignorable characters that a correctly written name needs, in the sense of RFC 5892, appendix A: joiners in some scripts, and variants of
+// Han characters.
+
+/** The characters of canonical combining class 9 (Unicode 14). */
+const VIRAMAS = [
+  0x94d, 0x9cd, 0xa4d, 0xacd, 0xb4d, 0xbcd, 0xc4d, 0xccd, 0xd3b, 0xd3c, 0xd4d, 0xdca, 0xe3a, 0xeba, 0xf84, 0x1039,
+  0x103a, 0x1714, 0x1715, 0x1734, 0x17d2, 0x1a60, 0x1b44, 0x1baa, 0x1bab, 0x1bf2, 0x1bf3, 0x2d7f, 0xa806, 0xa82c,
+  0xa8c4, 0xa953, 0xa9c0, 0xaaf6, 0xabed, 0x10a3f, 0x11046, 0x11070, 0x1107f, 0x110b9, 0x11133, 0x11134, 0x111c0,
+  0x11235, 0x112ea, 0x1134d, 0x11442, 0x114c2, 0x115bf, 0x1163f, 0x116b6, 0x1172b, 0x11839, 0x1193d, 0x1193e, 0x119e0,
+  0x11a34, 0x11a47, 0x11a99, 0x11c3f, 0x11d44, 0x11d45, 0x11d97,
+];
+const AFTER_VIRAMA = `(?<=[${String.fromCodePoint(...VIRAMAS)}])`;
+const CURSIVE = String.raw`[[\p{L}\p{M}]&&[\p{scx=Arabic}\p{scx=Syriac}\p{scx=Mongolian}\p{scx=Nko}]]`;
+
+/** U+200C and U+200D between cursive letters or after a virama, and U+E0100 to U+E01EF after a Han character. */
+const NEEDED_JOINER = new RegExp(
+  String.raw`(?:(?<=${CURSIVE})[\u200c\u200d](?=${CURSIVE})|${AFTER_VIRAMA}[\u200c\u200d]|(?<=\p{sc=Han})[\u{e0100}-\u{e01ef}])`,
+  "gv",
+);
+const ANY_JOINER = /\u200c|\u200d|[\u{e0100}-\u{e01ef}]/gu;
+
+const removeNeededJoiners = (name: string): string => name.replace(NEEDED_JOINER, "");
+/** For comparisons: names that differ only in joiners are equal. */
+const removeJoiners = (name: string): string => name.replace(ANY_JOINER, "");
+
+// ---- Addresses ----------------------------------------------------------------------------------------------------------
+
 /** Whether the parser finds the host as it is written, ignoring case. Otherwise a client that resolves the written text would reach another host. */
 export function isHostAsWritten(url: string): boolean {
   const [, host = ""] = /^https?:\/\/([^/?#]*?)(?::\d*)?(?:[/?#]|$)/i.exec(url) ?? [];
@@ -66,10 +93,12 @@ export function isHostAsWritten(url: string): boolean {
 
 const isAscii = (text: string): boolean => /^[\x21-\x7e]+$/.test(text);
 
-// Decimal text and the double that is nearest to it.
+// ---- Decimal numbers and money ------------------------------------------------------------------------------------------
+
+// Money is a decimal string in whole units on the wire, and an integer of token base units inside (HTTP-4, HTTP-5). Decimal text is never read through
+// a binary float.
 
 /** Whether a double holds the text's value: its shortest text then has the same value. */
-
 export function isDouble(text: string): boolean {
   // A fast path for most numbers, because a body may hold a hundred thousand.
   if (/^-?\d{1,15}$/.test(text)) return true;
@@ -85,9 +114,6 @@ function toCanonicalDecimal(text: string): string {
   const kept = digits.replace(/(?<!0)0+$/, "");
   return kept === "" ? "0" : `${sign}${kept}e${Number(exponent) - fraction.length + digits.length - kept.length}`;
 }
-
-// Money: decimal strings in whole units on the wire, integers of token base units inside (HTTP-4, HTTP-5). Decimal text is never read through a
-// binary float.
 
 export const BASE_UNITS_MAX = Number.MAX_SAFE_INTEGER;
 

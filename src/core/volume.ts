@@ -1,5 +1,5 @@
 // How much an account may record in a UTC day of real time (EVT-35): its events, each counted once and once more for each endpoint that gets it, and
-// their bytes. The fan-out job marks an account that has reached a quota.
+// their bytes. The fan-out job marks an account that has reached a quota. Also the refusal of a call that needs a confirmation.
 import { toIso } from "./clock.ts";
 import { ServiceError } from "./errors.ts";
 import { CONFIRMATION_MINUTES, DAY_MS, SECOND_MS } from "./limits.ts";
@@ -38,10 +38,8 @@ export function findVolumeRefusal(
   });
 }
 
-// Requires a fresh proof of the person (CRED-30), so that a stolen session cannot rotate a key, promote the account, or redirect its money and
-// notices.
-
 /**
+ * Requires a fresh proof of the person (CRED-30), so that a stolen session cannot rotate a key, promote the account, or redirect its money and notices.
  * A key needs no confirmation. The first trip alone is judged: until the commit a session only grows older, and an ended session writes nothing.
  * @throws ServiceError `forbidden`, which is not stored under an Idempotency-Key: after the confirmation the same call succeeds
  */
