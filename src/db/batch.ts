@@ -5,7 +5,7 @@ import { drizzle } from "drizzle-orm/d1";
 import type { SQLiteTable } from "drizzle-orm/sqlite-core";
 import { Conflict } from "../core/retry.ts";
 import { compileOnce } from "./compiled.ts";
-import type { Database, PlainStatement, Read, Statement } from "./statement.ts";
+import type { Database, PlainStatement, Read, RowsQuery, Statement } from "./statement.ts";
 
 export type { Database, PlainStatement, Read, Statement } from "./statement.ts";
 
@@ -30,13 +30,11 @@ export function openNearest(d1: D1Database): Database {
   });
 }
 
-export function read<Row, T>(query: PlainStatement & { _: { result: Row[] } }, map: (rows: Row[]) => T): Read<T> {
-  return { statement: query, map: map as (rows: never) => T };
+export function read<Row, T>(query: RowsQuery<Row>, map: (rows: Row[]) => T): Read<T> {
+  return { statement: query, map };
 }
-export const readAll = <Row>(query: PlainStatement & { _: { result: Row[] } }): Read<Row[]> =>
-  read(query, (rows: Row[]) => rows);
-export const readOne = <Row>(query: PlainStatement & { _: { result: Row[] } }): Read<Row | null> =>
-  read(query, (rows: Row[]) => rows[0] ?? null);
+export const readAll = <Row>(query: RowsQuery<Row>): Read<Row[]> => read(query, (rows: Row[]) => rows);
+export const readOne = <Row>(query: RowsQuery<Row>): Read<Row | null> => read(query, (rows: Row[]) => rows[0] ?? null);
 
 /** Wraps a database to count the statements that are sent through it. */
 export function countStatements(db: Database): { readonly db: Database; readonly sent: () => number } {
@@ -91,7 +89,7 @@ export async function readBatch<R extends Reads>(db: Database, reads: R): Promis
   const [first, ...rest] = names.map((name) => (reads[name] as Read<unknown>).statement);
   if (!first) return {} as ReadResults<R>;
   const results = (await db.batch([first, ...rest])) as unknown[];
-  const mapped = names.map((name, i) => [name, (reads[name] as Read<unknown>).map(results[i] as never)]);
+  const mapped = names.map((name, i) => [name, (reads[name] as Read<unknown>).map(results[i])]);
   return Object.fromEntries(mapped) as ReadResults<R>;
 }
 

@@ -1,6 +1,5 @@
 // The offset of a sandbox's clock (ACC-9). It is stored on the platform's row and read together with the rows that the clock rules. Production has
-// one clock: an offset that comes with a production row is 0, and reads no platform.
-
+// one clock: an offset that comes with a production row is 0, and reads no platform. Also finds rows whose end has passed.
 import { eq, getTableName, type SQL, sql } from "drizzle-orm";
 import type { SQLiteColumn, SQLiteTable } from "drizzle-orm/sqlite-core";
 import { type Database, type Read, read } from "./batch.ts";
@@ -68,7 +67,7 @@ export const findClockOffset = (db: Database, platformId: string | SQL<string>):
     ([row]) => row?.clockOffsetMs ?? 0,
   );
 
-// Finds rows whose end has passed, for jobs that work on them slice by slice. Each store names its own table.
+// ---- Ended rows, for jobs that work slice by slice ----------------------------------------------------------------------
 
 /** The table's key, of one or several columns, and its end, which an index orders. */
 export type EndingTable = {

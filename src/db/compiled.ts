@@ -3,16 +3,15 @@
 import { fillPlaceholders, is, Param, Placeholder, SQL, sql } from "drizzle-orm";
 import type { SQLiteInsertBuilder, SQLiteInsertValue, SQLiteTable } from "drizzle-orm/sqlite-core";
 import { memoizeBy } from "../core/retry.ts";
-import type { Database, PlainStatement, Read } from "./statement.ts";
+import type { Database, PlainStatement, Read, RowsQuery } from "./statement.ts";
 
 type Preparable = { prepare: () => PreparedQuery };
 type PreparedQuery = { getQuery: () => { sql: string; params: unknown[] } };
-type Returning<Row> = PlainStatement & { _: { result: Row[] } };
 
 /** A query whose values are `sql.placeholder`s, given by name each time. */
 export const compileOnce = <Row, V extends Record<string, unknown>>(
-  build: (db: Database) => Returning<Row> & Preparable,
-): ((db: Database, values: V) => Returning<Row>) => compileStatement(build);
+  build: (db: Database) => RowsQuery<Row> & Preparable,
+): ((db: Database, values: V) => RowsQuery<Row>) => compileStatement(build);
 
 /** Like `compileOnce`, but for a write. */
 export const compileWrite: <V extends Record<string, unknown>>(
@@ -21,18 +20,18 @@ export const compileWrite: <V extends Record<string, unknown>>(
 
 function compileStatement<Row, V extends Record<string, unknown>>(build: (db: Database) => Preparable) {
   const prepare = memoizeBy((db: Database) => build(db).prepare());
-  return (db: Database, values: V): Returning<Row> => bindQuery(prepare(db), values);
+  return (db: Database, values: V): RowsQuery<Row> => bindQuery(prepare(db), values);
 }
 
 /**
  * Turns a prepared query and its values into a statement of a batch. Only this function uses members that Drizzle does not publish: a batch calls
  * `_prepare` of each statement, and `getQuery` of the result.
  */
-function bindQuery<Row>(prepared: PreparedQuery, values: Record<string, unknown>): Returning<Row> {
+function bindQuery<Row>(prepared: PreparedQuery, values: Record<string, unknown>): RowsQuery<Row> {
   const { sql: text, params } = prepared.getQuery();
   const query = { sql: text, params: params.map((param) => bindValue(param, values)) };
   const bound = Object.create(prepared, { getQuery: { value: () => query } }) as PreparedQuery;
-  return { _prepare: () => bound } as unknown as Returning<Row>;
+  return { _prepare: () => bound } as unknown as RowsQuery<Row>;
 }
 
 /** Drizzle would encode a null as JSON where the column holds JSON. */

@@ -4,6 +4,7 @@ import { and, desc, getTableColumns, type InferSelectModel, lt, type SQL, sql } 
 import type { SelectedFields, SQLiteColumn, SQLiteTable } from "drizzle-orm/sqlite-core";
 import type { AskedRows, FoundRows, Position } from "../core/page.ts";
 import { type Database, type Read, read, readAll } from "./batch.ts";
+import type { RowsQuery } from "./statement.ts";
 
 /** How many rows of its ranges a page looks at, where further filters leave few of them. */
 export const SCAN_LIMIT = 1_000;
@@ -98,7 +99,7 @@ export function readRanged<Row>(
     .from(sql`${source} ${joined}`)
     .where(fits && fitsOrEndsScan(fits))
     .limit(limit + 1);
-  return read(rows as never, toFoundRows<Row & { readonly beyond: number }>);
+  return read(rows as RowsQuery<Row & { readonly beyond: number }>, toFoundRows);
 }
 
 /** A list of the rows of a table, newest first. */
@@ -125,7 +126,7 @@ export function readNewest<T extends SQLiteTable, Row = InferSelectModel<T>>(
     .where(and(where, older))
     .orderBy(...[at, id].flatMap((column) => (column ? [desc(column)] : [])))
     .limit(limit + 1);
-  return readAll(rows as never);
+  return readAll(rows as RowsQuery<Row>);
 }
 
 const isBelowKey = (column: SQLiteColumn | undefined, key: number | string | undefined): SQL | undefined =>

@@ -1,5 +1,4 @@
-// Splits many rows into JSON parameters that D1 accepts: at most 2 MB each. Each becomes a source of a statement.
-
+// Splits many rows into JSON parameters that D1 accepts, at most 2 MB each, and splits the rows of an account into ranges of its indexes (FAC-19).
 import { and, type SQL, sql } from "drizzle-orm";
 import type { Environment, Side } from "../core/vocabulary.ts";
 import type { Statement, Tenant } from "./statement.ts";
@@ -15,7 +14,7 @@ export type Part = {
   readonly before: number;
 };
 
-/** Returns no part without rows. The places are written out, because D1 counts what `json_each` yields as rows read. */
+/** Each part becomes a source of a statement; without rows there is none. The places are written out, because D1 counts what `json_each` yields as rows read. */
 export function splitIntoParts(rows: readonly unknown[]): Part[] {
   const parts: string[][] = [];
   let size = PART_CHARS;
@@ -49,9 +48,7 @@ export function takeFitting<T>(all: readonly T[], make: (one: T) => Statement[],
   return { taken, statements, rest: taken.length < all.length };
 }
 
-// Finds the rows of an account in a table whose rows have two sides, by ranges of its indexes (FAC-19): what the account sold to others, what it
-// bought from others, and what its own agents traded among themselves. A row has one place in the list of each platform, however many ranges match
-// it.
+// ---- Ranges of a table whose rows have two sides ------------------------------------------------------------------------
 
 /** An agent is on one side; only its row says on which. */
 export const SIDE_COLUMNS = {
@@ -74,7 +71,10 @@ export const buildAgentRanges = (
       sql`${table} where ${and(sql`${SIDE_COLUMNS[side]} = ${did}`, sql`environment = ${environment}`, bounds)}`,
   );
 
-/** Literal text, so that SQLite uses the partial indexes. */
+/**
+ * What the account sold to others, what it bought from others, and what its own agents traded among themselves. A row has one place in the list of
+ * each platform, however many ranges match it. Literal text, so that SQLite uses the partial indexes.
+ */
 const ACCOUNT_SIDES = {
   sold: sql`provider_platform_id <> consumer_platform_id and provider_platform_id`,
   bought: sql`provider_platform_id <> consumer_platform_id and consumer_platform_id`,

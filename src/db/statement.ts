@@ -1,5 +1,4 @@
-// The types of a database, of a statement in a batch, and of a read: a statement with a mapping of its rows.
-
+// The types of a database, of a statement in a batch, of a read (a statement with a mapping of its rows), and of the tenant that a read is for.
 import { and, eq, type SQL } from "drizzle-orm";
 import type { BatchItem } from "drizzle-orm/batch";
 import type { DrizzleD1Database } from "drizzle-orm/d1";
@@ -8,7 +7,9 @@ import type { Environment } from "../core/vocabulary.ts";
 
 export type Database = DrizzleD1Database;
 export type PlainStatement = BatchItem<"sqlite">;
-export type Read<T> = { readonly statement: PlainStatement; readonly map: (rows: never) => T };
+export type RowsQuery<Row> = PlainStatement & { _: { result: Row[] } };
+/** `map` is a method, so that a mapping of rows of any type is one. */
+export type Read<T> = { readonly statement: PlainStatement; map(rows: unknown): T };
 
 /**
  * The commit makes the outbox deliver its events. It also names a platform whose activity log has new entries to hash, or an environment whose
@@ -19,9 +20,10 @@ export type Notification = { readonly activityOf?: string; readonly listedIn?: E
 /** A statement of a batch of writes. Its commit notifies the outbox's queue if it writes an event, an activity entry or a record of the directory. */
 export type Statement = PlainStatement | { readonly statement: PlainStatement; readonly notifies: Notification };
 
-// Tenancy: every read of a platform's rows takes a Tenant first. The platform may be an SQL expression (the owner of the presented key), so that
-// authentication and the reads that it guards share one trip.
-
+/**
+ * Every read of a platform's rows takes a Tenant first. The platform may be an SQL expression (the owner of the presented key), so that authentication
+ * and the reads that it guards share one trip.
+ */
 export type Tenant = { readonly environment: Environment; readonly platformId: string | SQL<string> };
 
 /** The owner of a row, once the platform is known. */
