@@ -36,7 +36,6 @@ export function read<Row, T>(query: RowsQuery<Row>, map: (rows: Row[]) => T): Re
 export const readAll = <Row>(query: RowsQuery<Row>): Read<Row[]> => read(query, (rows: Row[]) => rows);
 export const readOne = <Row>(query: RowsQuery<Row>): Read<Row | null> => read(query, (rows: Row[]) => rows[0] ?? null);
 
-/** Wraps a database to count the statements that are sent through it. */
 export function countStatements(db: Database): { readonly db: Database; readonly sent: () => number } {
   let sent = 0;
   const batch: Database["batch"] = (statements) => {
@@ -114,7 +113,6 @@ export async function readTogether<A extends Reads, B extends Reads>(
 type Present<R> = { [K in keyof R as null extends R[K] ? never : K]: R[K] } & {
   [K in keyof R as null extends R[K] ? K : never]?: NonNullable<R[K]>;
 };
-/** Leaves out the reads that this call does not need. */
 export const dropAbsentReads = <R extends Record<string, Read<unknown> | null>>(reads: R): Present<R> =>
   Object.fromEntries(Object.entries(reads).filter(([, query]) => query !== null)) as Present<R>;
 
@@ -132,7 +130,6 @@ export const guard = (db: Database, condition: SQL) =>
   // Uses the query builder, because Drizzle cannot put a raw query with parameters into a batch.
   db.select({ kept: sql`json(case when ${condition} then '1' else 'guard' end)` }).from(sql`(select 1)`);
 
-/** How many rows the statement before it in the batch has changed. */
 export const CHANGED_ROWS = sql`changes()`;
 
 const guardChanged = compileOnce((db) => guard(db, sql`${CHANGED_ROWS} > 0`));
@@ -178,7 +175,6 @@ export const toValuesArray = (table: SQLiteTable): SQL =>
     sql`, `,
   )})`;
 
-/** Decodes a row from the array of `toValuesArray`. */
 export function decodeRow<T extends SQLiteTable>(table: T, values: readonly unknown[]): InferSelectModel<T> {
   const entries = Object.entries(getTableColumns(table)).map(([name, column], at) => {
     const value = values[at];

@@ -10,9 +10,8 @@ export type Timed<T> = T & { readonly clockOffsetMs: number };
 /** The offset is null where the caller's own clock rules: the call already reads that clock with its credential. */
 export type TimedFor<T> = T & { readonly clockOffsetMs: number | null };
 
-/** A row, and the platform whose sandbox clock rules it. */
 type RuledRow = { readonly environment: SQLiteColumn; readonly platformId: SQLiteColumn };
-/** A row with two sides, ruled by the clock of its consumer's platform. */
+/** Ruled by the clock of its consumer's platform. */
 type SidedRow = {
   readonly environment: SQLiteColumn;
   readonly consumerPlatformId: SQLiteColumn;
@@ -46,7 +45,7 @@ export const selectConsumersOffsetForCaller = (
     "clock_offset_ms",
   );
 
-/** The offset of the provider's platform; null if both sides have the same clock. */
+/** Null if both sides have the same clock. */
 export type WithProviderOffset = { readonly providerOffsetMs: number | null };
 
 export const selectProvidersOffset = (row: SidedRow): SQL.Aliased<number | null> => {
@@ -57,7 +56,6 @@ export const selectProvidersOffset = (row: SidedRow): SQL.Aliased<number | null>
     then ${selectSandboxOffset(providerPlatformId)} end`.as("provider_offset_ms");
 };
 
-/** How many milliseconds the clock of the provider's platform is ahead of the ruling clock. */
 export const computeClockDifference = ({ clockOffsetMs, providerOffsetMs }: Timed<WithProviderOffset>): number =>
   providerOffsetMs === null ? 0 : providerOffsetMs - clockOffsetMs;
 
@@ -92,7 +90,6 @@ export const countEnded = (db: Database, ending: EndingTable, by: number, most: 
 export const selectEndedKeys = (ending: EndingTable, by: number, slice: number): SQL =>
   selectFirstEnded(ending, joinKey(ending), by, slice);
 
-/** The condition of a write of those rows. */
 export const isEnded = (ending: EndingTable, by: number, slice: number): SQL =>
   sql`(${joinKey(ending)}) in ${selectEndedKeys(ending, by, slice)}`;
 

@@ -13,7 +13,6 @@ export const compileOnce = <Row, V extends Record<string, unknown>>(
   build: (db: Database) => RowsQuery<Row> & Preparable,
 ): ((db: Database, values: V) => RowsQuery<Row>) => compileStatement(build);
 
-/** Like `compileOnce`, but for a write. */
 export const compileWrite: <V extends Record<string, unknown>>(
   build: (db: Database) => Preparable,
 ) => (db: Database, values: V) => PlainStatement = (build) => compileStatement(build);

@@ -18,7 +18,6 @@ function decodeSegment(segment: string): string {
     : segment;
 }
 
-/** `json`: JSON text. */
 export const deflateJson = (json: string): Buffer => deflateRawSync(json.replace(SEGMENT, decodeSegment));
 
 /** Reads bytes as D1 returns them, their hexadecimal digits, or the JSON text that earlier versions of the service stored. */

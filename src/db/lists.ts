@@ -1,7 +1,6 @@
 // Lists in statements. A list is one JSON parameter, so that the text of a statement does not depend on its length.
 import { type AnyColumn, type SQL, sql } from "drizzle-orm";
 
-/** Values, or an expression of a JSON array. */
 type List = readonly unknown[] | SQL | AnyColumn;
 
 /** A source of one row for each value: the `value`, and its place in the list, `key`. D1 counts these rows as read. */

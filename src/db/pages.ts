@@ -9,7 +9,6 @@ import type { RowsQuery } from "./statement.ts";
 /** How many rows of its ranges a page looks at, where further filters leave few of them. */
 export const SCAN_LIMIT = 1_000;
 
-/** The column's name in the table. */
 const toColumnName = (key: string): string => `"${key.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)}"`;
 
 /**
@@ -25,9 +24,7 @@ export const selectBareColumns = <T extends SQLiteTable>(table: T, of?: string):
   ) as BareColumns<T>;
 type BareColumns<T extends SQLiteTable> = { [K in keyof InferSelectModel<T>]: SQL<InferSelectModel<T>[K]> };
 
-/** Ranges that share their columns and their order. */
 export type Ranges = {
-  /** The columns, by their keys in the table's definition. */
   readonly columns: object;
   /** Each names its table and its conditions. */
   readonly from: readonly SQL[];
@@ -41,7 +38,6 @@ const mergeRanges = ({ columns, from, order }: Ranges, limit: SQL): SQL => {
   return sql`${sql.join(each, sql` union all `)} order by ${order} limit ${limit}`;
 };
 
-/** The rows of a page without further filters, plus one extra row. */
 export const selectPage = (ranges: Ranges, limit: number): SQL =>
   sql`(${mergeRanges(ranges, sql`${limit + 1}`)}) listed`;
 
@@ -55,7 +51,6 @@ export const selectScan = (ranges: Ranges): SQL =>
 
 export const IS_SCAN_END = sql<number>`beyond`;
 
-/** The condition of a page over a scan. */
 export const fitsOrEndsScan = (fits: SQL): SQL => sql`(beyond = 1 or ${fits})`;
 
 export const toFoundRows = <Row extends { readonly beyond: number }>(rows: Row[]): FoundRows<Row> => ({
@@ -75,14 +70,11 @@ export const isBelow = (at: SQL, id: SQL, after: Position | null, by?: number): 
   return last === null ? undefined : sql`(${at}, ${id}) < (${last.at}, ${last.id})`;
 };
 
-/** A list that merges ranges. */
 export type RangedList = {
   readonly ranges: Ranges;
-  /** The columns of its rows, if they are not those of the ranges. */
   readonly shown?: object;
   /** A join to the ranges, which are named `listed`. */
   readonly joined?: SQL;
-  /** The condition that no index finds; undefined if the ranges decide alone. */
   readonly fits?: SQL | undefined;
 };
 
@@ -102,10 +94,8 @@ export function readRanged<Row>(
   return read(rows as RowsQuery<Row & { readonly beyond: number }>, toFoundRows);
 }
 
-/** A list of the rows of a table, newest first. */
 export type KeyedList<T extends SQLiteTable> = {
   readonly table: T;
-  /** The columns of its rows, if they are not all of the table. */
   readonly shown?: object;
   readonly where?: SQL | undefined;
   /** The key: an instant, an id, or both. An index has it after the columns of `where`. */

@@ -10,7 +10,6 @@ const PART_ROWS = 1_000;
 export type Part = {
   /** The source that an insert selects from: the rows as JSON arrays, `value`, each with its place in the part, `key`. */
   readonly rows: SQL;
-  /** How many rows the parts before it have. */
   readonly before: number;
 };
 
@@ -59,7 +58,6 @@ export const SIDE_COLUMNS = {
 /** `table`: a table with the columns provider, consumer, their platforms, and the environment. */
 type SidedTable = { readonly table: SQL; readonly environment: Environment | SQL<Environment> };
 
-/** The rows of one agent. `did` may be an expression. */
 export const buildAgentRanges = (
   { table, environment }: SidedTable,
   did: string | SQL,
@@ -84,7 +82,6 @@ const ACCOUNT_SIDES = {
 export type AccountFilter = {
   /** An agent of the account; another account's agent matches no rows. */
   readonly did?: string | undefined;
-  /** The side that the account's agent is on. */
   readonly role?: Side | undefined;
 };
 

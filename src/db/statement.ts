@@ -26,7 +26,6 @@ export type Statement = PlainStatement | { readonly statement: PlainStatement; r
  */
 export type Tenant = { readonly environment: Environment; readonly platformId: string | SQL<string> };
 
-/** The owner of a row, once the platform is known. */
 export type Owner = { readonly platformId: string; readonly environment: Environment };
 
 type Owned = { platformId: SQLiteColumn; environment: SQLiteColumn };

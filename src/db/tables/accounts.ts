@@ -20,7 +20,6 @@ import type { VolumeMarks } from "../../core/volume.ts";
 /** The current document of each required type, the number of supporting documents, and how many were submitted on the last day. */
 export type CurrentDocuments = { readonly [T in RequiredDocument]?: string } & {
   readonly supporting?: number;
-  /** Days since 1970, in UTC. */
   readonly day?: number;
   readonly submitted?: number;
 };
@@ -32,7 +31,7 @@ export type ReviewedProfile = {
   readonly registered_address: Record<string, string> | null;
 };
 
-/** The members that an account proposes to change, and when it proposed them (ACC-30). */
+/** The members that an account proposes to change; the proposal waits for the operator (ACC-30). */
 export type PendingProfile = {
   readonly legal_name?: string;
   readonly country?: string;
@@ -54,7 +53,6 @@ export const platforms = sqliteTable(
     emailFolded: text().notNull(),
     /** Set when its owner opened a mailed link, or when it is the account's own address (ACC-29). */
     adminContactEmail: text(),
-    /** The address that waits for its link. */
     pendingContactEmail: text(),
     registrationNumber: text(),
     registeredAddress: text({ mode: "json" }).$type<Record<string, string>>(),
@@ -67,18 +65,15 @@ export const platforms = sqliteTable(
     submittedAt: integer(),
     /** The profile that the review sees or has approved: stored at submission, and again at approval (ACC-18). */
     reviewed: text({ mode: "json" }).$type<ReviewedProfile>(),
-    /** Waits for the operator (ACC-30). */
     pendingProfile: text({ mode: "json" }).$type<PendingProfile>(),
     decision: text().$type<VerificationDecision>(),
     decisionReason: text(),
     decidedAt: integer(),
     promotedAt: integer(),
     promotionBy: text().$type<Promoter>().notNull().default("key"),
-    /** Set while the account is SUSPENDED: the reason, and the state that it returns to. */
     suspensionReason: text(),
     suspendedFrom: text().$type<PlatformStatus>(),
     closedAt: integer(),
-    /** When the profile's personal data and the documents were erased after closing. */
     erasedAt: integer(),
     /** The offset of the sandbox's clock, in milliseconds (ACC-9). Production never reads it. */
     clockOffsetMs: integer().notNull().default(0),
@@ -87,7 +82,6 @@ export const platforms = sqliteTable(
     clockRecordedTo: integer(),
     /** True soon after the clock was first moved: its sandbox ratings are then found by that clock (TSK-23). */
     ratingsDated: integer({ mode: "boolean" }).notNull().default(false),
-    /** The quotas of volume that are used up (EVT-35); null before the first. */
     volumeMarks: text({ mode: "json" }).$type<VolumeMarks>(),
     createdAt: integer().notNull(),
     /** Increases with every change, also within one millisecond, so that a change can name the state that it was decided on. */
@@ -136,7 +130,6 @@ export const passwords = sqliteTable(
   "passwords",
   {
     platformId: text().primaryKey(),
-    /** The derivation with its parameters (CRED-20). */
     hash: text().notNull(),
     changedAt: integer().notNull(),
     /** Sealed; null while TOTP is not set up. */
@@ -159,13 +152,10 @@ export const sessions = sqliteTable(
     /** Names the session to its owner, who never sees the token again. */
     sessionId: text().notNull().default(""),
     platformId: text().notNull(),
-    /** The device and the network of the log-in, in words for people. */
     device: text().notNull().default(""),
     network: text().notNull().default(""),
     createdAt: integer().notNull(),
-    /** When the person last proved the password or a code in this session. */
     confirmedAt: integer().notNull().default(0),
-    /** Written at most every ten minutes. */
     usedAt: integer().notNull(),
     /** The end of an unused session: the idle or the absolute one, whichever comes first. */
     expiresAt: integer().notNull(),
@@ -192,7 +182,6 @@ export const accountLinks = sqliteTable(
     tokenHash: text().primaryKey(),
     platformId: text().notNull(),
     kind: text().$type<LinkKind>().notNull(),
-    /** The address that the link was mailed to, and that it proves. */
     email: text().notNull(),
     createdAt: integer().notNull(),
     expiresAt: integer().notNull(),
@@ -250,7 +239,6 @@ export const notices = sqliteTable(
 );
 export type NoticeRow = typeof notices.$inferSelect;
 
-/** How many mails an address got in a day or an hour (ACC-31). */
 export const mailCounts = sqliteTable(
   "mail_counts",
   {

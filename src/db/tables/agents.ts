@@ -89,20 +89,18 @@ export const agents = sqliteTable(
     republishAt: integer(),
     /** The clock of `republishAt`: empty for real time, or the platform that has moved its sandbox's clock. */
     republishBy: text().notNull().default(""),
-    /** The total paid for closed tasks, in base units, by currency (HTTP-6). */
+    /** Base units of closed tasks by currency (HTTP-6). */
     settledVolumes: text({ mode: "json" }).$type<Readonly<Record<string, number>>>().notNull().default({}),
     /** The state of its escrow on each network in its environment, written by each batch that moves one of them (MKT-18). */
     escrowStates: text({ mode: "json" }).$type<Readonly<Record<string, EscrowState>>>().notNull().default({}),
     disputesOpen: integer().notNull().default(0),
     disputesResolvedFor: integer().notNull().default(0),
     disputesResolvedAgainst: integer().notNull().default(0),
-    /** When it requested other operational wallets in the last day; null if never (MKT-24). */
     walletAsks: text({ mode: "json" }).$type<readonly number[]>(),
     /**
      * The last 50 wallets that were requested or that one of its wallets named on-chain, on any network, with their instants in real time (FAC-22).
      */
     wallets: text({ mode: "json" }).$type<readonly WalletSince[]>().notNull().default([]),
-    /** When it was promoted from sandbox to production, in real time (AGT-34). */
     promotedAt: integer(),
     /** The end of its principal's attestation, as its slice has written it: agents that ended by date alone are a range of the index (PRN-14). */
     endsAt: integer().notNull().default(0),
@@ -118,12 +116,9 @@ export const agents = sqliteTable(
       .on(t.platformId, t.environment, t.externalRef)
       .where(sql`external_ref is not null`),
     index("agents_by_did_hash").on(t.didHash).where(sql`did_hash <> ''`),
-    // Finds the delegates of an agent (AGT-33).
     index("agents_by_delegator").on(sql`delegators ->> 0`).where(sql`delegators <> '[]'`),
-    // Finds the agents that block the closing of an account or a principal (ACC-27, PRN-19).
     index("agents_disputed").on(t.platformId, t.environment, t.principalId).where(sql`disputes_open > 0`),
     index("agents_to_republish").on(t.republishBy, t.republishAt, t.did).where(sql`republish_at is not null`),
-    // Finds the agents that the suspension of an account suspended (ACC-26).
     index("agents_stopped_by_operator").on(t.platformId, t.createdAt, t.did).where(sql`suspension_reason = 'operator'`),
   ],
 );
@@ -133,9 +128,7 @@ export type AgentRow = typeof agents.$inferSelect;
 export const aids = sqliteTable("aids", {
   did: text().primaryKey(),
   revision: integer().notNull(),
-  /** The signed content as canonical JSON. */
   content: text().notNull(),
-  /** Detached JWS. */
   proof: text().notNull(),
 });
 
@@ -146,7 +139,7 @@ const deflatedJson = customType<{ data: string; driverData: string | Buffer }>({
   fromDriver: inflateJson,
 });
 
-/** The content that the platform controlled in each version, signed and immutable. The newest one holds the agent's certificate. */
+/** Signed and immutable. The newest one holds the agent's certificate. */
 export const aidVersions = sqliteTable(
   "aid_versions",
   {
@@ -165,7 +158,6 @@ export const certificates = sqliteTable(
     did: text().notNull(),
     jti: text().notNull(),
     keyId: text().notNull(),
-    /** Thumbprint of the CA key that signed. */
     caKid: text().notNull(),
     listId: integer().notNull(),
     idx: integer().notNull(),
@@ -173,7 +165,6 @@ export const certificates = sqliteTable(
     listedStatus: integer().notNull().default(0),
     issuedAt: integer().notNull(),
     expiresAt: integer().notNull(),
-    /** The instant from which it is replaced; null while it is current. */
     replacedAt: integer(),
   },
   (t) => [
@@ -211,7 +202,6 @@ export type StatusListRow = typeof statusLists.$inferSelect;
 /** The mainnet registrations that an account made with its sandbox key, and one row for all unaccredited accounts together (MKT-25). */
 export const mainnetTrials = sqliteTable("mainnet_trials", {
   platformId: text().primaryKey(),
-  /** The instants of the last day's registrations, in real time. */
   asks: text({ mode: "json" }).$type<readonly number[]>().notNull(),
   total: integer().notNull(),
 });

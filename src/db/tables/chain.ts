@@ -42,22 +42,19 @@ export const registeredEditions = sqliteTable("registered_editions", {
 });
 export type EditionRow = typeof registeredEditions.$inferSelect;
 
-/** How far the contract's events of a network have been read (CHN-24). */
+/** How far the contract's events of a network have been read (CHN-24). `paused`: whether the contract took no payments at the head (PAY-24). */
 export const followers = sqliteTable("followers", {
   network: text().primaryKey(),
   /** The last block whose movements are booked, with its hash; the next reading begins after it. */
   bookedBlock: integer().notNull(),
   bookedHash: text().notNull(),
-  /** The instant of that block, in epoch milliseconds. */
   bookedAt: integer().notNull().default(0),
   /** The head of the last reading that reached it, and the instant up to which it had seen every payment, in epoch milliseconds. */
   headBlock: integer().notNull(),
   readThrough: integer().notNull(),
-  /** Real time at which that reading began. */
   readAt: integer().notNull(),
   /** The provider whose vault was last compared with its lines; empty before the first and after the last. */
   checkedDid: text().notNull().default(""),
-  /** Whether the contract took no payments at that head (PAY-24). */
   paused: integer({ mode: "boolean" }).notNull().default(false),
   /** The receipt up to which each facilitated settlement was compared with its block (FAC-18). */
   checkedReceipt: integer().notNull().default(0),
@@ -91,7 +88,6 @@ export const keyActs = sqliteTable(
     txHash: text().notNull(),
     logIndex: integer().notNull(),
     blockNumber: integer().notNull(),
-    /** Epoch milliseconds of its block. */
     minedAt: integer().notNull(),
     authority: text().notNull(),
     /** This and the following columns are set only for a scheduled call. `nonce`: how often this same call was scheduled. */
@@ -102,9 +98,7 @@ export const keyActs = sqliteTable(
     /** Null if it is too long to be a call of the contract. */
     data: text(),
     readyAt: integer(),
-    /** Whether the service or a configured person made it. */
     asked: integer({ mode: "boolean" }).notNull(),
-    /** The booked block in which it was executed or cancelled. */
     endedBlock: integer(),
   },
   (t) => [
@@ -121,9 +115,7 @@ export const networkAvailability = sqliteTable("network_standings", {
   network: text().primaryKey(),
   /** When a caller that found the follower late last started it; 0: never. */
   sentAt: integer().notNull().default(0),
-  /** When it was first found late since it last reached the head. */
   behindSince: integer(),
-  /** Until when a key of the service counts as short of gas; extended each time that it is found short. */
   lowGasUntil: integer().notNull().default(0),
 });
 
@@ -153,7 +145,6 @@ export const ledgerDifferences = sqliteTable(
     network: text().notNull(),
     did: text().notNull(),
     contract: text().notNull(),
-    /** The vault's balance, and the balance that its lines add up to, in base units. */
     held: integer().notNull(),
     expected: integer().notNull(),
     blockNumber: integer().notNull(),

@@ -18,7 +18,6 @@ export const directoryEntries = sqliteTable(
     environment: text().$type<Environment>().notNull(),
     principalId: text().notNull(),
     status: text().$type<AgentStatus>().notNull(),
-    /** The value of the status filter that finds it. */
     listedAs: text().$type<DirectoryStatus>().notNull(),
     economicRole: text().$type<EconomicRole>().notNull(),
     certTier: text().$type<Tier>().notNull(),
@@ -30,7 +29,6 @@ export const directoryEntries = sqliteTable(
     updatedAt: integer().notNull(),
     /** True until a job has written its current terms (DIR-9). */
     unindexed: integer({ mode: "boolean" }).notNull(),
-    /** The terms that the job last wrote. */
     terms: text({ mode: "json" }).$type<string[]>().notNull(),
   },
   (t) => [
@@ -83,7 +81,6 @@ export const directoryHashes = sqliteTable(
 /** How far each feed is hashed, signed and pruned. Mutations never write it. */
 export const directoryFeeds = sqliteTable("directory_feeds", {
   environment: text().$type<Environment>().primaryKey(),
-  /** The last record with a hash; 0 before the first. */
   seq: integer().notNull(),
   hash: text().notNull(),
   headSeq: integer().notNull(),

@@ -27,7 +27,6 @@ export const disputes = sqliteTable(
     network: text().notNull(),
     currency: text().notNull(),
     gross: integer().notNull(),
-    /** The edition of the contract, and the key in it that refunds and payouts name. */
     contract: text().notNull(),
     settlementKey: text().notNull(),
     status: text().$type<DisputeStatus>().notNull(),
@@ -43,16 +42,13 @@ export const disputes = sqliteTable(
     offer: integer(),
     messages: integer().notNull().default(0),
     evidence: integer().notNull().default(0),
-    /** The number of pieces of evidence from the consumer; the others are the provider's. */
     consumerEvidence: integer().notNull().default(0),
     arbitrationAt: integer(),
-    /** The next instant at which something falls due; null if nothing does. */
     dueAt: integer(),
     resolution: text().$type<Resolution>(),
     resolvedAt: integer(),
-    /** Who ended it: a side, the arbiter, or a reorg that removed its settlement. */
+    /** `reversal`: a reorg removed its settlement. */
     endedBy: text().$type<Side | "arbiter" | "reversal">(),
-    /** The arbiter's words. */
     finding: text(),
     /** The consumer's refund and its source: paid from the vault by the arbiter, or by the provider itself. */
     refund: integer().notNull().default(0),
@@ -60,7 +56,6 @@ export const disputes = sqliteTable(
     refundStatus: text().$type<RefundStatus>().notNull().default("none"),
     /** The amount that the vault keeps back after the end: the unpaid award, or the whole disputed amount until the provider has refunded. */
     owed: integer().notNull().default(0),
-    /** The amount paid out of the vault, and the part of it that paid the bounty. */
     paidOut: integer().notNull().default(0),
     bountyPaid: integer().notNull().default(0),
     /** The amount that wallets had refunded before the dispute was filed, which does not count towards its refund. */
@@ -78,7 +73,6 @@ export const disputes = sqliteTable(
     index("disputes_due_in_sandbox")
       .on(t.consumerPlatformId, t.dueAt)
       .where(sql`due_at is not null and environment = 'sandbox'`),
-    // The lists of an account (db/parts.ts) and of an agent.
     index("disputes_against")
       .on(t.providerPlatformId, t.environment, t.filedAt, t.disputeId)
       .where(sql`provider_platform_id <> consumer_platform_id`),

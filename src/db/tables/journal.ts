@@ -37,7 +37,6 @@ export const activityEntries = sqliteTable(
     subjectType: text().notNull(),
     subjectId: text().notNull(),
     changes: text({ mode: "json" }).$type<Record<string, { from: unknown; to: unknown }>>(),
-    /** The running hash up to this entry; null until it is computed (EVT-12). */
     hash: text(),
   },
   (t) => [
@@ -54,10 +53,8 @@ export const activityChains = sqliteTable(
   "activity_chains",
   {
     platformId: text().primaryKey(),
-    /** The last entry with a hash; 0 before the first. */
     seq: integer().notNull(),
     hash: text().notNull(),
-    /** The entry of the newest signed head; 0 before the first. */
     headSeq: integer().notNull(),
     checkAt: integer().notNull(),
   },
@@ -81,7 +78,6 @@ export const activityHeads = sqliteTable(
 );
 export type HeadRow = typeof activityHeads.$inferSelect;
 
-/** The operators' own log (EVT-16), in the order of commits. */
 export const operatorEntries = sqliteTable(
   "operator_entries",
   {
@@ -102,7 +98,6 @@ export const operatorEntries = sqliteTable(
 );
 export type OperatorEntryRow = typeof operatorEntries.$inferSelect;
 
-/** The columns of an event except its number. */
 export const eventColumns = {
   platformId: text().notNull(),
   environment: text().$type<Environment>().notNull(),
@@ -112,9 +107,8 @@ export const eventColumns = {
   object: text({ mode: "json" }).$type<Record<string, unknown>>().notNull(),
   /** The earlier values of the members that changed according to the type; null for other types. */
   previous: text({ mode: "json" }).$type<Record<string, unknown>>(),
-  /** The platform's agent that the event is about; null if none. */
+  /** The platform's agent that the event is about, and the other one if both agents of a purchase belong to the platform. */
   agentDid: text(),
-  /** The other agent, if both agents of a purchase belong to the platform. */
   otherDid: text(),
   /** The resource that the event is about; null if that is one of its agents. */
   subject: text(),
@@ -148,10 +142,9 @@ export type EventRow = typeof events.$inferSelect;
 /** The number of the last event at an instant of real time, about once an hour. It gives the events of a month, independent of a sandbox's clock. */
 export const eventMarks = sqliteTable("event_marks", { at: integer().primaryKey(), seq: integer().notNull() });
 
-/** The volume of each account on its last day (EVT-35): a later day replaces it. */
+/** The volume of each account on its last day (EVT-35): a later day replaces it. `day`: days since 1970 in UTC, of real time. */
 export const accountVolumes = sqliteTable("account_volumes", {
   platformId: text().primaryKey(),
-  /** Days since 1970, in UTC and real time. */
   day: integer().notNull(),
   sandboxEvents: integer().notNull(),
   sandboxDeliveries: integer().notNull(),
@@ -167,7 +160,6 @@ export type VolumeRow = typeof accountVolumes.$inferSelect;
 /** Numbers that one batch notes for its own later statements (last-numbers.ts): a single row, which has no meaning for other batches. */
 export const lastNumbers = sqliteTable("last_numbers", {
   name: text().primaryKey(),
-  /** The last number in the activity log of one platform. */
   activity: integer().notNull(),
   // The number and the instant of the last record in each directory feed.
   sandbox: integer().notNull(),
@@ -176,11 +168,10 @@ export const lastNumbers = sqliteTable("last_numbers", {
   productionAt: integer().notNull().default(0),
 });
 
-/** The latest run of each job. Instants are on the wall clock. */
+/** Instants are in real time. */
 export const jobs = sqliteTable("jobs", {
   name: text().primaryKey(),
   startedAt: integer().notNull(),
-  /** When a part of it was last reported done. */
   progressedAt: integer().notNull(),
   finishedAt: integer(),
   /** Since when the oldest found row was due; null when none was found. */
@@ -218,11 +209,9 @@ export const alerts = sqliteTable(
 );
 export type AlertRow = typeof alerts.$inferSelect;
 
-/** When the last mail about alerts of a kind was sent (JOB-11). */
 export const alertMails = sqliteTable("alert_mails", {
   kind: text().$type<AlertKind>().primaryKey(),
   sentAt: integer().notNull(),
 });
 
-/** The number of the last event that has been fanned out. */
 export const outbox = sqliteTable("outbox", { name: text().primaryKey(), seq: integer().notNull() });

@@ -1,4 +1,4 @@
-// Tables of intents, settlements, tasks and escrows. Amounts are token base units.
+// Tables of intents, settlements, tasks and escrows. Amounts are token base units, instants epoch milliseconds.
 import { sql } from "drizzle-orm";
 import { customType, index, integer, primaryKey, real, sqliteTable, text, uniqueIndex } from "drizzle-orm/sqlite-core";
 import type {
@@ -20,7 +20,6 @@ export const escrows = sqliteTable(
     did: text().notNull(),
     environment: text().$type<Environment>().notNull(),
     network: text().notNull(),
-    /** The agent's platform, so that an account's balances are found without its agents (ACC-27). */
     platformId: text().notNull(),
     currency: text().notNull(),
     vault: text().notNull(),
@@ -31,7 +30,6 @@ export const escrows = sqliteTable(
     formerWallets: text().notNull().default("[]"),
     /** Deposits and this environment's facilitated settlements, less releases and payouts (MKT-23). Negative if more was taken out than counts. */
     balance: integer().notNull().default(0),
-    /** The part of facilitated settlements of this environment. */
     contributed: integer().notNull().default(0),
     /** 0 for a provider that has left (MKT-30). */
     baseThreshold: integer().notNull(),
@@ -43,14 +41,13 @@ export const escrows = sqliteTable(
     /** Real time since when they differ by so much; meaningless while they do not (JOB-6). */
     behindSince: integer().notNull().default(0),
     state: text().$type<EscrowState>().notNull(),
-    /** The amounts of open disputes, and the unpaid awards: the contract keeps their sum back. */
+    /** The contract keeps the sum of both back. */
     disputed: integer().notNull().default(0),
     owed: integer().notNull().default(0),
     /**
      * When the last dispute window of a settlement into the vault closes, on the service's own clock; later moves of a test clock do not change it.
      */
     windowsCloseAt: integer().notNull().default(0),
-    /** Block time of the newest settlement that was seen. */
     updatedAt: integer().notNull(),
   },
   (t) => [
@@ -93,19 +90,17 @@ export const ledgerLines = sqliteTable(
     did: text().notNull(),
     contract: text().notNull(),
     kind: text().$type<LedgerKind>().notNull(),
-    /** Base units; negative if it left the vault. */
+    /** Negative if it left the vault. */
     amount: integer().notNull(),
     held: integer().notNull(),
     /** All deposits so far, less releases and payouts: they count whichever environment facilitates. */
     deposited: integer().notNull(),
     blockNumber: integer().notNull(),
     blockHash: text().notNull(),
-    /** Epoch milliseconds of the block. */
     minedAt: integer().notNull(),
     /** Its place among all lines of the vault. A settlement that put nothing into the vault has a negative number, from its block. */
     number: integer().notNull(),
     reversed: integer({ mode: "boolean" }).notNull().default(false),
-    /** For a payout: the settlement that it was for. */
     settlementKey: text(),
     /** For a settlement: a digest of all its parts (src/chain/digests.ts), which a facilitated settlement has to equal. */
     parts: text(),
@@ -122,14 +117,13 @@ export const paymentIntents = sqliteTable(
   "payment_intents",
   {
     intentId: text().primaryKey(),
-    /** The hash by which a payment names it on-chain, in base64url. */
+    /** In base64url. */
     intentHash: text().notNull().default(""),
     environment: text().$type<Environment>().notNull(),
     consumerDid: text().notNull(),
     providerDid: text().notNull(),
     consumerPlatformId: text().notNull(),
     providerPlatformId: text().notNull(),
-    /** The principals of the two sides when it was opened. */
     consumerPrincipalId: text().notNull().default(""),
     providerPrincipalId: text().notNull().default(""),
     openedBy: text().notNull(),
@@ -163,12 +157,9 @@ export const paymentIntents = sqliteTable(
     sentNonce: integer(),
     /** When a payment that was never facilitated was counted as spent. */
     spentAt: integer(),
-    /** True once the consumer has been rated for leaving it unpaid (TSK-11). */
     abandonRated: integer({ mode: "boolean" }).notNull().default(false),
-    /** Its settlement and the settlement's task; null until a payment is facilitated for it. */
     transactionId: text(),
     taskId: text(),
-    /** When a party cancelled it, on the intent's clock. */
     cancelledAt: integer(),
     createdAt: integer().notNull(),
     expiresAt: integer().notNull(),
@@ -186,7 +177,6 @@ export const paymentIntents = sqliteTable(
     index("payment_intents_by_provider")
       .on(t.providerDid, t.consumerDid, t.openedBy, t.expiresAt)
       .where(sql`status in ('OPEN', 'PAID') and spent_at is null`),
-    // A payment names its intent by this (FAC-8).
     uniqueIndex("payment_intents_by_hash").on(t.intentHash),
     index("payment_intents_due").on(t.expiresAt).where(sql`status = 'OPEN'`),
     index("payment_intents_paid").on(t.network, t.paidAt).where(sql`status = 'PAID' and spent_at is null`),
@@ -219,7 +209,6 @@ export const transactions = sqliteTable(
     txHash: text().notNull(),
     /** The place of the `Settled` event, counted from the transaction's first log: a reorg does not move it (FAC-9). */
     logIndex: integer().notNull(),
-    /** The edition of the settlement contract, and the key in it that a payout and a refund are bound to. */
     contract: text().notNull().default(""),
     settlementKey: text().notNull().default(""),
     /** Where its payouts and refunds go; empty if to the payer. */
@@ -275,7 +264,7 @@ const packedReceipt = customType<{ data: string; driverData: string }>({
 });
 
 /**
- * The signed receipt of a transaction, stored separately because it is long, and found by block. Receipts are never deleted, so their rowids number
+ * The signed receipt of a transaction, stored separately because it is long, packed, and found by block. Receipts are never deleted, so their rowids number
  * them in the order in which they were recorded (FAC-18).
  */
 export const receipts = sqliteTable(
@@ -284,7 +273,6 @@ export const receipts = sqliteTable(
     network: text().notNull(),
     blockNumber: integer().notNull(),
     transactionId: text().notNull(),
-    /** As `packJws` packs it: a page then holds three rows instead of two. */
     receipt: packedReceipt().notNull(),
   },
   (t) => [primaryKey({ columns: [t.network, t.blockNumber, t.transactionId] })],
@@ -327,7 +315,6 @@ export const tasks = sqliteTable(
     providerRatedAt: integer(),
     /** How long disputes have held it: that time does not count. */
     heldMs: integer().notNull().default(0),
-    /** The rated outcome of a dispute about it, and the score of a partial verdict. */
     verdict: text().$type<Verdict>(),
     verdictScore: real(),
   },

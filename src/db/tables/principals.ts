@@ -28,7 +28,7 @@ export const customers = sqliteTable(
     /** The platform's own note about the suspension. */
     statusNote: text(),
     metadata: text({ mode: "json" }).$type<Record<string, string>>().notNull().default({}),
-    /** How many principals it groups, without the CLOSED ones. */
+    /** Without the CLOSED ones. */
     principalCount: integer().notNull().default(0),
     createdAt: integer().notNull(),
     /** Increases with every change, also within one millisecond. */
@@ -66,7 +66,6 @@ export const principals = sqliteTable(
     // The set of what stops it (PRN-19), besides its attestation and its account; `status` follows from the set.
     platformStopped: integer({ mode: "boolean" }).notNull().default(false),
     customerStopped: integer({ mode: "boolean" }).notNull().default(false),
-    /** Why the current attestation no longer counts, once that is recorded. */
     attestationStop: text().$type<AttestationStop>(),
     /** The state that stops the whole account (ACC-25), stored here so that reading a principal needs no other row. */
     accountStopped: text().$type<AccountStop>(),
@@ -131,7 +130,6 @@ export const attestations = sqliteTable(
     issuedAt: integer().notNull(),
     expiresAt: integer().notNull(),
     recordedAt: integer().notNull(),
-    /** When its Verifier, or an operator, revoked it (PRN-25). */
     revokedAt: integer(),
     revocationReason: text(),
   },

@@ -24,7 +24,6 @@ export const spendLedger = sqliteTable(
     currency: text().notNull(),
     at: integer().notNull(),
     total: integer().notNull(),
-    /** The intent that was paid. */
     intentId: text().notNull().default(""),
   },
   (t) => [primaryKey({ columns: [t.did, t.environment, t.currency, t.at] })],

@@ -27,10 +27,8 @@ export const walks = sqliteTable(
     subject: text().notNull(),
     /** Increases whenever a running walk begins again, so that a slice that was read before is refused. */
     startedAt: integer().notNull(),
-    /** The position of the last row that is done. */
     afterAt: integer().notNull(),
     afterId: text().notNull(),
-    /** The trigger of a cascade. */
     trigger: text().$type<CascadeTrigger>(),
     /** For a principal that moved with others: the moves that are still to be reported, in order; null once they are. */
     report: text({ mode: "json" }).$type<readonly PrincipalReport[]>(),

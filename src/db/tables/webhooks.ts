@@ -13,13 +13,11 @@ export const webhookEndpoints = sqliteTable(
     description: text(),
     status: text().$type<WebhookStatus>().notNull(),
     disabledCause: text().$type<DisabledCause>(),
-    /** Sealed (src/webhooks/secrets.ts). */
+    /** Sealed, like the secret before it (src/webhooks/secrets.ts). */
     secret: text().notNull(),
     sealKey: text().notNull(),
-    /** The secret before it, sealed, while it still counts. */
     previousSecret: text(),
     previousUntil: integer(),
-    /** The first failure since the last success; null while it answers. */
     failingSince: integer(),
     /** The number of the last event before the endpoint was made: it gets later events. */
     eventsAfter: integer().notNull(),
@@ -64,7 +62,6 @@ export const webhookQueue = sqliteTable(
     eventSeq: integer().notNull(),
     eventId: text().notNull(),
     eventType: text().notNull(),
-    /** Failed attempts of this schedule. */
     tries: integer().notNull(),
     logged: integer({ mode: "boolean" }).notNull(),
     /** The end of the lease; 0 if it is not leased. */
@@ -74,7 +71,6 @@ export const webhookQueue = sqliteTable(
 );
 export type QueuedRow = typeof webhookQueue.$inferSelect;
 
-/** The log of attempts, one row a delivery, from its first attempt on. Names its event, as the queue does. */
 export const webhookDeliveries = sqliteTable(
   "webhook_deliveries",
   {
@@ -83,7 +79,6 @@ export const webhookDeliveries = sqliteTable(
     eventId: text().notNull(),
     eventType: text().notNull(),
     status: text().$type<DeliveryStatus>().notNull(),
-    /** The place in the queue; null if it no longer waits. */
     nextAt: integer(),
     attempts: text({ mode: "json" }).$type<StoredAttempt[]>().notNull(),
     eventSeq: integer().notNull(),
