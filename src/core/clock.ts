@@ -34,7 +34,6 @@ export type Due = { readonly at: number; readonly id: string };
 
 export const BEFORE_FIRST_DUE: Due = { at: Number.MIN_SAFE_INTEGER, id: "" };
 
-/** Whether a row comes after a position; for a few rows that one query found. */
 export const isAfterPosition =
   (after: Due | null) =>
   ({ at, id }: Due): boolean =>

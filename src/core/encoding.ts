@@ -1,5 +1,5 @@
 // Encodes bytes as text: UTF-8, base64, base64url, hex, and SHA-256. Decoding is strict, so that each text has one meaning and each value one text:
-// unused bits, stray padding or white space would let a signature be altered without being broken.
+// unused bits, stray padding or white space would let a signature be altered without being broken. What cannot be decoded is undefined.
 
 /**
  * Bytes over memory that is not shared. These functions return them, and WebCrypto accepts them under every set of types.
@@ -15,7 +15,6 @@ export function encodeUtf8(text: string): Bytes {
   return utf8.encode(text) as Bytes;
 }
 
-/** Undefined if the bytes are not valid UTF-8. A byte order mark is kept. */
 export function decodeUtf8(bytes: Uint8Array): string | undefined {
   try {
     return utf8Strict.decode(bytes);
@@ -24,32 +23,25 @@ export function decodeUtf8(bytes: Uint8Array): string | undefined {
   }
 }
 
-/** Standard base64 with padding (RFC 4648, section 4). */
 export function encodeBase64(bytes: Uint8Array): string {
   let binary = "";
   for (const byte of bytes) binary += String.fromCharCode(byte);
   return btoa(binary);
 }
 
-/** base64url without padding (RFC 4648, section 5; RFC 7515). */
 export function encodeBase64Url(bytes: Uint8Array): string {
   return encodeBase64(bytes).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
 }
 
-/** Strict standard base64 with padding; undefined for anything else. */
 export function decodeBase64(text: string): Bytes | undefined {
   return /^[A-Za-z0-9+/]*={0,2}$/.test(text) && text.length % 4 === 0 ? decodeBase64Any(text) : undefined;
 }
 
-/** Strict base64url without padding, as JOSE writes it; undefined for anything else. */
 export function decodeBase64Url(text: string): Bytes | undefined {
   return /^[A-Za-z0-9_-]*$/.test(text) ? decodeUnpadded(text) : undefined;
 }
 
-/**
- * base64 or base64url, with or without padding; undefined for anything else.
- * The two alphabets may not be mixed, and padding, if present, must be complete.
- */
+/** base64 or base64url, with or without padding. The two alphabets may not be mixed, and padding, if present, must be complete. */
 export function decodeBase64Any(text: string): Bytes | undefined {
   const match = /^(?:[A-Za-z0-9+/]*|[A-Za-z0-9_-]*)(={0,2})$/.exec(text);
   if (match === null) return undefined;
@@ -86,7 +78,6 @@ export async function computeSha256(bytes: Uint8Array | ArrayBuffer): Promise<By
   return new Uint8Array(await crypto.subtle.digest("SHA-256", bytes as Bytes | ArrayBuffer));
 }
 
-/** SHA-256 of a text's UTF-8, as lower-case hex. */
 export async function computeSha256Hex(text: string): Promise<string> {
   return encodeHex(await computeSha256(encodeUtf8(text)));
 }

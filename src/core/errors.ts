@@ -35,10 +35,8 @@ export const ERRORS = {
   ),
   role_not_permitted: toErrorEntry(403, "The agent's role does not permit this."),
   spend_policy_violation: toErrorEntry(403, "The consumer's spend policy refuses this payment."),
-  // 404
   not_found: toErrorEntry(404, "There is no such object, or it is another platform's."),
   facilitation_not_found: toErrorEntry(404, "No facilitation is recorded for this reference."),
-  // 405
   method_not_allowed: toErrorEntry(405, "The path does not support this method; see Allow."),
   // 409: the state of the object forbids it.
   production_locked: toErrorEntry(409, "Production is not available to this account yet."),
@@ -85,9 +83,7 @@ export const ERRORS = {
   dispute_exists: toErrorEntry(409, "A dispute is already open on this transaction."),
   idempotency_key_processing: toErrorEntry(409, "The original request is still in flight; retry with the same key."),
   agent_not_active: toErrorEntry(409, "An agent that is not ACTIVE cannot transact."),
-  // 410
   cursor_expired: toErrorEntry(410, "The cursor is older than 30 days; read the listing again in full."),
-  // 413
   payload_too_large: toErrorEntry(413, "The body is too large or nested too deeply."),
   // 422: the values are wrong.
   validation_failed: toErrorEntry(422, "Some values are not valid; see field_errors."),
@@ -102,7 +98,6 @@ export const ERRORS = {
   invalid_reason: toErrorEntry(422, "The reason must be not_delivered, not_as_described, unauthorized or other."),
   invalid_disputed_amount: toErrorEntry(422, "The disputed amount is malformed or above the settled amount."),
   idempotency_key_reused: toErrorEntry(422, "This Idempotency-Key was used with another body."),
-  // 429, 5xx
   rate_limited: toErrorEntry(429, "Too many requests; wait for Retry-After, with jitter."),
   internal_error: toErrorEntry(500, "The service failed unexpectedly; retry idempotent calls with backoff."),
   service_busy: toErrorEntry(503, "Other calls changed the same object at the same time; retry."),
@@ -181,7 +176,6 @@ export class ServiceError extends Error {
   }
 }
 
-/** 422 codes that are never about one field. */
 const WITHOUT_FIELD: ReadonlySet<ErrorCode> = new Set(["validation_failed", "idempotency_key_reused"]);
 
 /** 422 codes of a whole answer that may also occur inside `field_errors`. */

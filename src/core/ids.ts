@@ -33,7 +33,6 @@ const ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 const TIME_BYTES = 6;
 const BYTES = 16;
 
-/** `now`: epoch milliseconds. */
 export const createId = (prefix: IdPrefix, now: number): string => encodeId(prefix, drawUuidV7(now));
 
 export const encodeId = (prefix: IdPrefix, bytes: Uint8Array): string => `${prefix}_${encodeCrockford(bytes)}`;
@@ -67,7 +66,6 @@ function drawUuidV7(now: number): Uint8Array {
   return setUuidV7Fields(bytes, now);
 }
 
-/** Sets the time, the version and the variant; the other bits stay. */
 export function setUuidV7Fields(bytes: Uint8Array, now: number): Uint8Array {
   writeNumber(bytes.subarray(0, TIME_BYTES), Math.floor(now));
   bytes[6] = 0x70 | ((bytes[6] ?? 0) & 0x0f);
@@ -75,7 +73,6 @@ export function setUuidV7Fields(bytes: Uint8Array, now: number): Uint8Array {
   return bytes;
 }
 
-/** Fills the bytes with a whole number, the highest byte first. */
 export function writeNumber(bytes: Uint8Array, number: number): void {
   let rest = number;
   for (let at = bytes.length - 1; at >= 0; at--) {

@@ -10,9 +10,7 @@ export const ATTESTATION_MAX_AGE_MONTHS = 12;
 export const PAGE_SIZE_DEFAULT = 20;
 export const PAGE_SIZE_MAX = 100;
 export const CHANGE_RETENTION_DAYS = 30;
-/** How much of a listing one CSV covers (HTTP-37). */
 export const EXPORT_DAYS = 31;
-/** How long events are listed (EVT-17). */
 export const EVENT_RETENTION_DAYS = 30;
 export const DIRECTORY_PAGE_MAX = 1_000;
 export const DIRECTORY_TERMS_MAX = 50;
@@ -30,10 +28,9 @@ export const LINK_REST_SECONDS = 60;
 export const LINK_MAILS_PER_HOUR = 5;
 /** Mails a day that an address gets without any cause by an account of its own. */
 export const STRANGER_MAILS_PER_DAY = 3;
-/** Notices an hour that an address gets about one account; one digest names the rest. */
+/** To an address about one account; one digest names the rest. */
 export const NOTICE_MAILS_PER_HOUR = 20;
 export const DIGEST_LINES_MAX = 100;
-/** An account that never verified its address is removed after this time. */
 export const UNVERIFIED_DAYS = 7;
 export const SESSION_IDLE_HOURS = 12;
 export const SESSION_DAYS = 30;
@@ -42,14 +39,12 @@ export const SESSION_USE_MINUTES = 10;
 export const KEY_USE_MINUTES = 1;
 /** A session may rotate keys, promote, and change what guards the account for this long after its log-in or confirmation (CRED-30). */
 export const CONFIRMATION_MINUTES = 10;
-/** A device and a network count as known for this long after a log-in. */
 export const KNOWN_DEVICE_DAYS = 90;
 export const LOG_IN_WINDOW_MINUTES = 15;
 export const LOG_IN_FAILURES_PER_ACCOUNT = 10;
 export const LOG_IN_FAILURES_PER_ADDRESS = 30;
 /** Failures from all clients together in 24 hours; then only known networks may log in. */
 export const LOG_IN_FAILURES_A_DAY = 100;
-/** TOTP (RFC 6238): the length of a step, and the codes for a person who has lost the device. */
 export const TOTP_STEP_SECONDS = 30;
 export const RECOVERY_CODES = 10;
 /** How long an ended key is kept: the key that a rotation ended may replay it under its Idempotency-Key. */
@@ -79,7 +74,6 @@ export const ANSWER_KEPT_MAX_BYTES = 1_024;
 /** The kept part as JSON: enough for text, in which few characters are escaped. */
 export const ANSWER_STORED_MAX_BYTES = 1_280;
 export const WEBHOOK_FAILING_DAYS_MAX = 5;
-/** Replays of one endpoint that may be requested in 24 hours. */
 export const REPLAYS_A_DAY = 10;
 export const ATTEMPTS_KEPT = 20;
 export const DELIVERY_RETENTION_DAYS = 30;
@@ -90,14 +84,12 @@ export const JSON_DEPTH_MAX = 32;
 
 // Agents, payments, markets
 export const CERTIFICATE_MONTHS = 12;
-/** How long certificates that state a wider scope still count after the scope was narrowed (AGT-22). */
 export const NARROWED_CERTIFICATE_HOURS = 24;
 export const DISPUTE_WINDOW_DAYS_DEFAULT = 14;
 export const DISPUTE_ANSWER_DAYS = 7;
 export const DISPUTE_ARBITRATION_DAYS = 14;
 export const DISPUTE_REFUND_DAYS = 7;
 export const PAYOUT_DAYS_MAX = 400;
-/** An agent's row keeps this many of its newest wallets (FAC-22). */
 export const WALLETS_KEPT = 50;
 /** A vault reserves the refund of a cancelled award for this long (DSP-19). */
 export const CANCELLED_PAYOUT_KEPT_DAYS = 7;
@@ -108,7 +100,6 @@ export const SCHEDULED_SHOWN_MAX = 50;
 /** A waiting part of an award is remade if at least this share of it was refunded meanwhile, at most this many times. */
 export const PAYOUT_REMADE_PERCENT = 10;
 export const PAYOUT_REMADE_MAX = 3;
-/** The bounty, as a share of the disputed amount. */
 export const DISPUTE_BOUNTY_PERCENT = 5;
 export const DISPUTE_MESSAGES_MAX = 50;
 /** For each side. */
@@ -121,7 +112,6 @@ export const LATE_FACILITATION_HOURS = 24;
 export const BLOCK_CLOCK_SKEW_SECONDS = 30;
 /** A payment that a reorg removed keeps its hold for this long: its transaction may be mined again (PAY-11). */
 export const LOST_PAYMENT_HOURS = 1;
-/** The highest fee that the settlement contract allows, in hundredths of a percent. */
 export const SETTLEMENT_FEE_BPS_MAX = 50;
 /** A payment that the follower has seen may be facilitated for this long after its block (PAY-14). */
 export const PAID_INTENT_DAYS = 30;
@@ -132,7 +122,6 @@ export const CLOCK_DUE_MAX = 1_000;
 /** Open intents of its own that a provider may have for one consumer (PAY-6). */
 export const PROVIDER_INTENTS_MAX = 3;
 export const SPENDING_WINDOW_DAYS_MAX = 365;
-/** Changes of operational wallets that an agent may request in 24 hours. */
 export const WALLET_CHANGES_A_DAY = 10;
 /** The operator is alerted at this share of the mainnet registrations that accounts may make together (MKT-25). */
 export const TOGETHER_ALERT_PERCENT = 80;
@@ -142,11 +131,8 @@ export const RELEASES_A_DAY = 10;
 export const FOLLOWER_LATE_SECONDS = 30;
 /** A network takes no new intents if its follower still lags by more than this, this long after it was found late (PAY-24). */
 export const FOLLOWER_LOST_SECONDS = 120;
-/** A key counts as short of gas for this long after it was found short. */
 export const LOW_GAS_SECONDS = 120;
-/** The newest movements of a vault that its report shows (MKT-26). */
 export const VAULT_MOVEMENTS = 10;
-/** A call that reads on to the head of a chain answers 503 after this time. */
 export const CHAIN_LOOK_MS = 8_000;
 export const MARKET_PROVISION_WAIT_MS = 20_000;
 export const MARKETS_PER_CALL_MAX = 20;

@@ -22,7 +22,6 @@ export const defineMachine = <const S extends string, const T extends string>(ma
 
 export type Outcome<S extends string> = { ok: true; move: Move<S> } | { ok: false; code: ErrorCode };
 
-/** Looks the pair up without throwing; `move` throws. */
 export function tryMove<S extends string, T extends string>(machine: Machine<S, T>, from: S, trigger: T): Outcome<S> {
   const cell = machine.table[from]?.[trigger];
   if (cell === undefined) return { ok: false, code: "invalid_status" };

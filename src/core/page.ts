@@ -8,7 +8,6 @@ export type Position = { readonly at: number; readonly id: string };
 
 export type Listing = string;
 
-/** How many rows a page shows, and after which position. */
 export type AskedRows = { readonly limit: number; readonly after: Position | null };
 
 /** `end`: the row at which a scan ended before the page was full; null if no rows are left, or the page is full. */

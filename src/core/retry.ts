@@ -83,7 +83,6 @@ export function limitTurns(
   { atOnce, inAll, patienceSeconds, leaseSeconds, rest = 0 }: Turns,
   { now, wait }: Timer = TIMER,
 ) {
-  /** The taken turns with the instants at which they end. */
   const taken = new Set<{ readonly key: string; until: number }>();
   const isFull = (key: string): boolean => {
     for (const turn of taken) if (turn.until <= now()) taken.delete(turn);

@@ -5,7 +5,6 @@ import { type EconomicRole, type PlatformStatus, rankTier, TIERS, type Tier } fr
 
 type Role = {
   readonly registrable: boolean;
-  /** Spends under its scope's ceilings and floors. */
   readonly buys: boolean;
   /** Has a catalogue and markets, and therefore an escrow. */
   readonly sells: boolean;
@@ -34,7 +33,6 @@ export const sells = (role: EconomicRole): boolean => ROLES[role].sells;
 export const toLowestTier = (role: EconomicRole): Tier => ROLES[role].lowestTier;
 export const listTiers = (role: EconomicRole): readonly Tier[] => TIERS.slice(rankTier(toLowestTier(role)));
 
-/** The actions that a role's scope must include, and the actions that it must not include. */
 export function listRequiredActions(role: EconomicRole): {
   readonly must: readonly string[];
   readonly mustNot: readonly string[];

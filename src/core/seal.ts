@@ -70,7 +70,6 @@ export function openSealing<Name extends string>(name: Name) {
   return {
     /** @throws Error where the variable is no list of keys */
     check: (env: Listed<Name>): unknown => bytesOf(env),
-    /** The name of the newest key, with which new sealed texts begin. */
     newestKey: async (env: Listed<Name>): Promise<string> => (await newest(env)).name,
     /** `<name of the key>.<iv>.<ciphertext and tag>` */
     seal: async (env: Listed<Name>, owner: string, secret: string): Promise<string> => {

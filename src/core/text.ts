@@ -49,7 +49,6 @@ export function findNameCharacterFault(name: string): string | null {
 export const findNameFault = (name: string): string | null =>
   findNameCharacterFault(name) ?? (VISIBLE.test(name) ? null : "Must contain a visible character.");
 
-/** The fault of a text of several lines as a sentence; null for a good text. */
 export function findTextFault(text: string): string | null {
   if (CONTROL_IN_LINES.test(text)) return "Must not contain control characters.";
   if (BIDI_CONTROL.test(text)) return "Must not contain characters that change the direction of writing.";
@@ -146,14 +145,12 @@ function readStoredDecimal(text: string): Decimal {
   return decimal;
 }
 
-/** digits × 10^(decimals - scale). `exact`: nothing was cut off. */
 function toScale({ digits, scale }: Decimal, decimals: number): { units: bigint; exact: boolean } {
   if (decimals >= scale) return { units: digits * 10n ** BigInt(decimals - scale), exact: true };
   const divisor = 10n ** BigInt(scale - decimals);
   return { units: digits / divisor, exact: digits % divisor === 0n };
 }
 
-/** Converts whole units as text to base units. Reports a fault when the text is malformed, finer than the token or out of range. */
 export function parseAmount(
   text: string,
   decimals: number,
@@ -165,7 +162,7 @@ export function parseAmount(
   return units > BigInt(BASE_UNITS_MAX) ? { ok: false, fault: "too_big" } : { ok: true, units: Number(units) };
 }
 
-/** Converts a ceiling to base units: rounded down to the token's precision, and at most the largest amount. */
+/** Rounds down to the token's precision, and to the largest amount. */
 export function floorAmount(text: string, decimals: number): number {
   const { units } = toScale(readStoredDecimal(text), decimals);
   return units > BigInt(BASE_UNITS_MAX) ? BASE_UNITS_MAX : Number(units);

@@ -1,7 +1,6 @@
 // Word lists that several resources share: environments, roles, tiers and states. The state machines (`*/states.ts`), the stored columns, validation
 // and the OpenAPI document all read them here.
 
-/** The kinds of change that a directory record reports. */
 export const CHANGE_TYPES = ["registered", "updated", "status_changed", "revoked"] as const;
 export type ChangeType = (typeof CHANGE_TYPES)[number];
 
@@ -36,11 +35,9 @@ export const PLATFORM_STATUSES = [
 ] as const;
 export type PlatformStatus = (typeof PLATFORM_STATUSES)[number];
 
-/** The credentials that can promote an account to production (ACC-16). */
 export const PROMOTERS = ["key", "session"] as const;
 export type Promoter = (typeof PROMOTERS)[number];
 
-/** The account states that stop all its principals. */
 export const ACCOUNT_STOPS = ["SUSPENDED", "CLOSED"] as const satisfies readonly PlatformStatus[];
 export type AccountStop = (typeof ACCOUNT_STOPS)[number];
 
@@ -63,14 +60,11 @@ export type MediaType = (typeof MEDIA_TYPES)[number];
 export const VERIFICATION_DECISIONS = ["approve", "reject"] as const;
 export type VerificationDecision = (typeof VERIFICATION_DECISIONS)[number];
 
-/** The subjects of an operator's decision about an account (ACC-21, ACC-30). */
 export const DECISION_SUBJECTS = ["verification", "profile"] as const;
 
-/** The purposes of a mailed link (ACC-10). */
 export const LINK_KINDS = ["verify_email", "change_email", "confirm_contact", "reset_password"] as const;
 export type LinkKind = (typeof LINK_KINDS)[number];
 
-/** The kinds of announcement that the operator sends to all accounts (ACC-15). */
 export const ANNOUNCEMENT_KINDS = ["announcement", "maintenance", "deprecation", "security"] as const;
 export type AnnouncementKind = (typeof ANNOUNCEMENT_KINDS)[number];
 
@@ -78,7 +72,6 @@ export const CUSTOMER_STATUSES = ["ACTIVE", "SUSPENDED"] as const;
 export type CustomerStatus = (typeof CUSTOMER_STATUSES)[number];
 
 export const PRINCIPAL_STATUSES = ["ACTIVE", "ATTESTATION_EXPIRED", "SUSPENDED", "CLOSED"] as const;
-/** Why an attestation no longer counts. */
 export type AttestationStop = "attestation_expired" | "attestation_revoked";
 export type PrincipalStatus = (typeof PRINCIPAL_STATUSES)[number];
 
@@ -109,7 +102,6 @@ export const STOP_TRIGGERS = ["principal_stops", "principal_closes"] as const;
 export const CASCADE_TRIGGERS = [...STOP_TRIGGERS, "account_returns", "principal_returns"] as const;
 export type CascadeTrigger = (typeof CASCADE_TRIGGERS)[number];
 
-/** A disabled Verifier attests nothing new (PRN-9). */
 export const VERIFIER_STATUSES = ["enabled", "disabled"] as const;
 export type VerifierStatus = (typeof VERIFIER_STATUSES)[number];
 
@@ -144,17 +136,14 @@ export type LedgerKind = (typeof LEDGER_KINDS)[number];
 export const OPERATION_STATUSES = ["waiting", "done", "failed"] as const;
 export type OperationStatus = (typeof OPERATION_STATUSES)[number];
 
-/** The states of a dispute: the parties' own days, the arbiter's days, the end. */
 export const DISPUTE_STATUSES = ["pre_arbitration", "arbitration", "resolved"] as const;
 export type DisputeStatus = (typeof DISPUTE_STATUSES)[number];
 export const DISPUTE_REASONS = ["not_delivered", "not_as_described", "unauthorized", "other"] as const;
 export type DisputeReason = (typeof DISPUTE_REASONS)[number];
-/** The dispute resolutions that an arbiter can decide on. */
 export const VERDICTS = ["upheld", "partially_upheld", "rejected"] as const;
 export type Verdict = (typeof VERDICTS)[number];
 export const RESOLUTIONS = [...VERDICTS, "settled", "withdrawn"] as const;
 export type Resolution = (typeof RESOLUTIONS)[number];
-/** How far the consumer's refund has got. */
 export const REFUND_STATUSES = ["none", "owed", "sent", "paid", "outstanding"] as const;
 export type RefundStatus = (typeof REFUND_STATUSES)[number];
 
@@ -171,7 +160,6 @@ export type TaskStatus = (typeof TASK_STATUSES)[number];
 export const TASK_OUTCOMES = ["confirmed", "partial", "rejected"] as const;
 export type TaskOutcome = (typeof TASK_OUTCOMES)[number];
 
-/** The kinds of alert (JOB-9). */
 export const ALERT_KINDS = [
   "low_gas",
   "waiting_transaction",
@@ -202,7 +190,6 @@ export const ACTOR_TYPES = ["management_api", "dashboard_admin", "agent", "opera
 export type ActorType = (typeof ACTOR_TYPES)[number];
 export type Actor = { readonly type: ActorType; readonly id: string };
 
-/** The actions of the activity log (EVT-7). */
 export const ACTIVITY_ACTIONS = [
   "account.registered",
   "account.email_verified",
@@ -277,7 +264,6 @@ export const ACTIVITY_ACTIONS = [
 ] as const;
 export type ActivityAction = (typeof ACTIVITY_ACTIONS)[number];
 
-/** The actions of the operators' own log (EVT-16). */
 export const OPERATOR_ACTIONS = [
   "alert.acknowledged",
   "document.read",

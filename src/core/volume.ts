@@ -9,7 +9,6 @@ export const VOLUME_QUOTAS = ["events", "event_bytes"] as const;
 export type VolumeQuota = (typeof VOLUME_QUOTAS)[number];
 export type Volume = { readonly [Q in VolumeQuota]: number };
 
-/** The quota that is used up, and the instant until which calls are refused. */
 export type VolumeMark = { readonly quota: VolumeQuota; readonly until: number };
 export type VolumeMarks = { readonly [E in Environment]?: VolumeMark };
 
