@@ -124,14 +124,12 @@ export type VerifierFacts = {
   readonly revoked?: boolean | undefined;
 };
 
-/** The person of an attestation, as far as the body is valid. */
 type Person = {
   readonly legal_name?: string | undefined;
   readonly country?: string | undefined;
   readonly external_ref?: string | undefined;
 };
 
-/** The call that brings the attestation. */
 type AttestingCall = {
   readonly environment: Environment;
   readonly now: number;
@@ -211,7 +209,6 @@ export const toAttestedTier = ({ attestationTier, attestationModel }: Attested):
 /** The highest tier that the agents need. Any of them may buy, and only sellers need more. */
 export const computeRequiredTier = (providers: number): Tier => toLowestTier(providers > 0 ? "PROVIDER" : "CONSUMER");
 
-/** A warning in the answer of a call that succeeds. */
 export type TierWarning = {
   readonly code: "attestation_tier_below_role";
   readonly message: string;

@@ -48,7 +48,6 @@ export function toEffectiveAgentStatus(status: AgentStatus, principalStatus: Pri
   return principalStatus !== "ACTIVE" && isActiveOrFunding(status) ? "SUSPENDED" : status;
 }
 
-/** The reason for which a principal that is not ACTIVE suspends its agents. */
 export function toStopReason(principal: StoredStatus, now: number): SuspensionReason {
   if (principal.accountStopped !== null) return "operator";
   return toEffectivePrincipalStatus(principal, now) === "ATTESTATION_EXPIRED" ? "attestation" : "principal";

@@ -17,7 +17,6 @@ export type PrincipalFilter = {
   readonly status?: PrincipalStatus | undefined;
 };
 
-/** The columns of a page: those that a principal shows. */
 const {
   platformId: _platform,
   tenant: _tenant,
@@ -84,7 +83,6 @@ const isGrouped = (customerId: string | undefined): SQL | undefined => {
 
 // ---- Further filters -----------------------------------------------------------------------------------------------------
 
-/** Conditions for the rows of the ranges. */
 function matchPrincipalFilter(filter: PrincipalFilter, now: number): SQL | undefined {
   const { customerId, externalRef, status } = filter;
   return and(
@@ -120,7 +118,6 @@ export const findEndedAttestations = (db: Database, now: number, after: Due, lim
       .limit(limit),
   );
 
-/** Finds principals whose next notice is due, oldest first. */
 export const findDueNotices = (db: Database, now: number, after: Due, limit: number): Read<Due[]> =>
   readAll(
     db

@@ -14,7 +14,6 @@ import type { Stops } from "./effective-status.ts";
 export const selectTenantPrincipalId = (platformId: string | SQL<string>): SQL =>
   sql`select tenant_principal_id from platforms where platform_id = ${platformId}`;
 
-/** The ids of all principals of an account, as a query. */
 export const selectAllPrincipalIds = (platformId: string): SQL =>
   sql`select principal_id from principals where platform_id = ${platformId} and tenant = 0
     union all ${selectTenantPrincipalId(platformId)}`;
@@ -67,9 +66,7 @@ export const hasPrincipalIn = (platformId: string | SQL<string>, statuses: reado
 
 // ---- Of one act ------------------------------------------------------------------------------------------------------------
 
-/** The change of one act to the rows of a group. */
 export type GroupMove = {
-  /** Selects the principals of the group. */
   readonly where: Condition;
   /** The stops (PRN-19) that the act adds or removes. */
   readonly set: Partial<Stops>;
@@ -89,7 +86,6 @@ export const isGroupedByWhile = (tenant: Tenant, customerId: string, statuses: r
 const isInCustomer = (tenant: Tenant, customerId: SQL): Condition =>
   sql`${isOfTenant(principals, tenant)} and ${principals.customerId} = ${customerId} and tenant = 0`;
 
-/** A closed principal does not change any more. */
 export const isMovable = (where: Condition): SQL | undefined => and(where, sql`closed = 0`);
 
 /** Principals without a cascade. The act changes the others too, but their cascades report them. */
@@ -102,7 +98,6 @@ const hasNoCascade = (where: Condition): SQL | undefined =>
 export const findGroup = (db: Database, where: Condition, limit: number): Read<PrincipalRow[]> =>
   readAll(db.select().from(principals).where(hasNoCascade(where)).orderBy(asc(principals.principalId)).limit(limit));
 
-/** The ids of the first principals of a group, as a query. */
 export const groupIds = (where: Condition, limit: number): SQL =>
   sql`select ${principals.principalId} from ${principals} where ${hasNoCascade(where)} order by ${principals.principalId} limit ${limit}`;
 
@@ -110,7 +105,6 @@ export const groupIds = (where: Condition, limit: number): SQL =>
 export const groupIdsExcept = (where: Condition, without: readonly string[] = []): SQL =>
   sql`select ${principals.principalId} from ${principals} where ${and(isMovable(where), notInArray(principals.principalId, [...without]))}`;
 
-/** Returns true while agents of the group are still being suspended. */
 export const isGroupStopping = (db: Database, where: Condition): Read<boolean> =>
   read(
     db

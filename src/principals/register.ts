@@ -85,7 +85,6 @@ export async function registerPrincipal(call: ManagementCall, input: PrincipalIn
 export const precheckPrincipal = (call: ManagementCall, input: ProposedPrincipal): Precheck =>
   precheck(buildPrincipalFaultReads(call, input), (found) => findPrincipalFaults(call, input, found));
 
-/** Reads what the schema does not know: the customer, the Verifier and the attestation. */
 const buildPrincipalFaultReads = ({ db, tenant }: ManagementCall, input: ProposedPrincipal) => ({
   ...dropAbsentReads({
     customer: typeof input.customer_id === "string" ? findCustomer(db, tenant, input.customer_id) : null,

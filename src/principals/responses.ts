@@ -25,7 +25,6 @@ export const attestationList = buildListSchema(recordedAttestationView).register
   id: "AttestationList",
 });
 
-/** With the principal's status under the attestation. */
 export const attestedView = recordedAttestationView.extend({ principal_status: principalStatus });
 
 export const revocationView = z

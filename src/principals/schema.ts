@@ -85,7 +85,6 @@ export type ProposedPrincipal = Partial<Omit<PrincipalInput, "verification_attes
 
 const anyAttestation = z.object({ verification_attestation: z.unknown() });
 
-/** Returns the valid parts of a faulty body. */
 export function toProposedPrincipal(raw: unknown): ProposedPrincipal {
   const given = pickValidFields(anyAttestation, raw).verification_attestation;
   const whole = placeholder.safeParse(given);

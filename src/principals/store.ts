@@ -52,7 +52,6 @@ export const findDuplicate = (
   return readOne(where(eq(principals.externalRef, by.externalRef)).unionAll(where(sameName)).limit(1));
 };
 
-/** The open principal that has a reference. */
 export const findPrincipalByReference = (
   db: Database,
   tenant: Tenant,
@@ -83,7 +82,6 @@ export const insertPrincipal = compileInsert((db) => db.insert(principals));
 
 export const insertAttestation = compileInsert((db) => db.insert(attestations));
 
-/** Identifies an attestation (PRN-25). */
 export type AttestationKey = Pick<AttestationRow, "verifierId" | "attestationId">;
 const isAttestation = ({ verifierId, attestationId }: AttestationKey) =>
   and(eq(attestations.verifierId, verifierId), eq(attestations.attestationId, attestationId));
@@ -111,7 +109,6 @@ export const findRevocation = (
     db.select({ revokedAt: attestations.revokedAt }).from(attestations).where(isAttestation(attestation)).limit(1),
   );
 
-/** Principals of all platforms whose present attestation it is. */
 export const isBackedBy = ({ verifierId, attestationId }: AttestationKey): SQL =>
   sql`principal_id in (select principal_id from attestations where verifier_id = ${verifierId} and attestation_id = ${attestationId})
     and attestation_verifier_id = ${verifierId} and principals.attestation_id = ${attestationId}`;
@@ -131,7 +128,6 @@ export const markRevoked = (
       .where(and(isAttestation(attestation), isNull(attestations.revokedAt))),
   );
 
-/** Returns true if the principal has had the attestation. */
 export const findEarlierUse = (db: Database, principalId: string, attestation: AttestationKey): Read<boolean> =>
   read(
     db
@@ -151,7 +147,6 @@ export const listAttestations = (db: Database, principalId: string, page: AskedR
 
 // ---- Changes of a principal -----------------------------------------------------------------------------------------------
 
-/** The columns that a move or a patch may change. */
 const CHANGEABLE_COLUMNS = [
   "status",
   "closed",
@@ -319,7 +314,6 @@ export const setAccountStopped = (db: Database, platformId: string, accountStopp
     .set({ accountStopped })
     .where(sql`principal_id in (${selectAllPrincipalIds(platformId)})`);
 
-/** Moves all of the principals from one status to another, or none. */
 export const movePrincipals = (
   db: Database,
   principalIds: readonly string[],
