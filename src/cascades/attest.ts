@@ -115,7 +115,6 @@ function refuseTenantPrincipal({ tenant }: PrincipalRow): void {
   if (tenant) throw new ServiceError("tenant_principal_field_locked");
 }
 
-/** Finds the faults that no schema knows: times, the Verifier and its proof, and an attestation that was recorded before. */
 async function findRecordingFaults(
   call: ManagementCall,
   principal: PrincipalRow,
@@ -160,7 +159,6 @@ type Found = ReadResults<ReturnType<typeof buildAttestReads>> & { readonly princ
 
 export type Attesting = {
   readonly attestation: AttestationColumns;
-  /** The Verifier's JWS. */
   readonly proof: string | null;
   readonly actor: Actor;
   /** True reactivates the agents that stops of the principal suspended; otherwise each waits for its own reactivation. */

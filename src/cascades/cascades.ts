@@ -32,7 +32,6 @@ const SLICES = 3;
 export const CASCADES_AT_ONCE = SLICES;
 
 export type Cascading = {
-  /** One batch: what is above the agents, then the first slice. */
   readonly statements: Statement[];
   /** Runs further slices after the commit, and queues what is left. A job continues it after a crash. */
   readonly rest: (slices?: number) => Promise<void>;
@@ -162,5 +161,4 @@ const defineCascade = (expected: CascadeTrigger, slices: number): WalkDefinition
 
 const anyCascade = defineCascade("principal_stops", 1);
 
-/** Continues the cascades that a crash interrupted. */
 export const finishCascades = buildWalkJob(anyCascade, CASCADES_AT_ONCE);

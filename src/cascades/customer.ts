@@ -40,7 +40,6 @@ export const reactivateCustomer = (call: ManagementCall<CustomerRow>, customerId
 type Decision = {
   readonly trigger: CustomerTrigger;
   readonly action: ActivityAction;
-  /** The cascade of the principals' agents. */
   readonly cascade: CascadeTrigger;
   readonly customerStopped: boolean;
   readonly principalAction: ActivityAction;
@@ -135,11 +134,9 @@ async function moveCustomerWithGroup(
 // The principals of a customer, or those that an attestation backs. One guarded batch changes what is above them and all of them, and reports the first
 // ones with their first slice of agents. Cascades write the entries and events of the others, and change their agents.
 
-/** How many principals the batch of the act reports. */
 export const FIRST_PRINCIPALS = 50;
 const chooseFirstPrincipals = ({ slices }: Deps): number => slices?.principals ?? FIRST_PRINCIPALS;
 
-/** The reads of an act on a group, besides those of what is above it. */
 export const groupReads = (deps: Deps, where: Condition, trigger: CascadeTrigger) => ({
   // One more shows whether others are left.
   principals: findGroup(deps.db, where, chooseFirstPrincipals(deps) + 1),

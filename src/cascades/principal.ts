@@ -149,7 +149,6 @@ type Change = {
   readonly after: PrincipalRow;
   readonly moved: Moved;
   readonly action: ActivityAction;
-  /** Statements that the batch runs before the change. */
   readonly first: readonly Statement[];
 };
 

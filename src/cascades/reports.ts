@@ -11,10 +11,8 @@ import type { WithReports } from "../principals/group-store.ts";
 import { toEventPrincipal } from "../principals/read.ts";
 import { clearReports, guardReports } from "./store.ts";
 
-/** A principal after its changes, and their reports in order. */
 type Reported = { readonly principal: PrincipalRow; readonly reports: readonly PrincipalReport[] };
 
-/** Builds the entries and events of many principals. */
 export function recordReports(db: Database, each: readonly Reported[], now: number): Statement[] {
   const rounds = Math.max(0, ...each.map(({ reports }) => reports.length));
   return Array.from({ length: rounds }, (_, round) => round).flatMap((round) => {

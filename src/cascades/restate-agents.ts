@@ -92,7 +92,6 @@ async function restate(
 /** The first principals of a group after their change, whether there are others, and the condition that selects all of them. */
 type Group = { readonly first: readonly PrincipalRow[]; readonly others: boolean; readonly where: Condition };
 
-/** The reads of `reactivateGroup`. */
 export const groupReactivationReads = (deps: Deps, principalIds: Condition) =>
   findSuspendedOf(deps.db, principalIds, chooseSliceSize(deps));
 
@@ -157,7 +156,6 @@ const restatement: WalkDefinition<"restatement", Awaited<ReturnType<typeof readR
   },
 };
 
-/** Continues the restatements that a crash interrupted. */
 export const finishRestatements = buildWalkJob(restatement, RESTATED_AT_ONCE);
 
 // ---- One slice -----------------------------------------------------------------------------------------------------------

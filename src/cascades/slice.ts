@@ -58,7 +58,6 @@ export type Slice = {
 export const isLastSlice = (deps: Deps, { agents, principals }: Slice): boolean =>
   agents.length < chooseSliceSize(deps) && principals.length < chooseSliceSize(deps);
 
-/** An agent before and after its move. */
 type Moved = { readonly before: OwningAgent; readonly agent: AgentRow; readonly move: Move<AgentStatus> };
 /** Agents that get one status. */
 type MovedGroup = readonly [to: AgentStatus, moved: readonly Moved[]];
@@ -105,7 +104,6 @@ const toMovedColumns = (to: AgentStatus, { reason }: Cause, now: number) => ({
 const chooseReturnTrigger = (trigger: Cause["trigger"], { suspendedFrom }: AgentRow): AgentTrigger =>
   trigger === "account_returns" && suspendedFrom === "FUNDING" ? "account_returns_funding" : trigger;
 
-/** Moves all agents of the stretch in one statement. */
 function moveStretch(db: Database, cause: Cause, stretch: Stretch, moved: readonly Moved[], now: number): Statement[] {
   const { trigger } = cause;
   const from = listStatesMovedBy(agentMachine, trigger);

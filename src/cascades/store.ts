@@ -24,7 +24,6 @@ import {
   selectStatusAfter,
 } from "../principals/group-store.ts";
 
-/** A cascade at its beginning. */
 export type BegunCascade = Pick<CascadeRow, "trigger" | "startedAt"> & CascadeRow["payload"];
 
 /** An id, or an expression of the trip that finds it. */

@@ -31,7 +31,6 @@ import type { SubjectId } from "./store.ts";
 export type Continuable = {
   readonly walk: CascadeRow | null;
   readonly slice: Slice | null;
-  /** The subject, if it is a principal. */
   readonly principal: PrincipalRow | null;
 };
 
@@ -100,7 +99,6 @@ export const STOPPED_BY: Readonly<Record<CascadeTrigger, AccountStop | null>> = 
 
 const ENDED = listStatesMovedBy(principalMachine, "close");
 
-/** The reads of a slice, besides the account. */
 export const buildAccountReads = (deps: Deps, platformId: Tenant["platformId"], trigger: CascadeTrigger) => {
   const { db } = deps;
   const size = chooseSliceSize(deps);
