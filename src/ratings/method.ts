@@ -161,7 +161,6 @@ export const ratingMethods = memoizeBy((env: RatingEnv): Readonly<Record<Environ
 export const pickRatingMethod = (env: RatingEnv, environment: Environment): RatingMethod =>
   ratingMethods(env)[environment];
 
-/** Reads a list such as `sandbox=1,production=10`. */
 function parseMinimum(text: string, environment: Environment): number {
   const counts = new Map(splitList(text).map((entry) => entry.split("=") as [string, string]));
   const count = Number(counts.get(environment));

@@ -17,7 +17,6 @@ import {
 export type Sums = { readonly weight: number; readonly weighted: number };
 export type AgentSums = Sums & {
   readonly interactions: number;
-  /** Distinct counterparty principals. */
   readonly counterparties: number;
 };
 

@@ -124,7 +124,6 @@ export async function getRating(call: PublicCall, did: string): Promise<RatingVi
   };
 }
 
-/** An agent's rating at an instant, from its row alone. */
 export const computeRatingFromRow = (agent: StoredSums, by: RatingMethod, now: number): number | null =>
   computeRating(toAgentSums(agent), agent.ratingHeaviest, by, now);
 
@@ -170,7 +169,6 @@ export function describeMethod({ sandbox, production }: Readonly<Record<Environm
 const toSignalViews = (cases: Readonly<Record<string, Case>>) =>
   Object.fromEntries(Object.entries(cases).map(([name, { r, factor }]) => [name, { r, weight_factor: factor }]));
 
-/** The part of a method from which a rating follows, given its sums. */
 export const toUsedMethod = (method: RatingMethod): RatingView["method"] => ({
   version: computeMethodVersion(method),
   origin: toIso(RATING_ORIGIN),
@@ -182,7 +180,6 @@ export const toUsedMethod = (method: RatingMethod): RatingView["method"] => ({
   minimum_counterparties: method.minimum.counterparties,
 });
 
-/** Differs for each set of parameters, and is the same on every machine. */
 const computeMethodVersion = (method: RatingMethod): string =>
   computeShortHash(JSON.stringify([RATING_ORIGIN, method]))
     .toString(36)

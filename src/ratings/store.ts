@@ -89,7 +89,6 @@ export const findHeaviestIn = (db: Database, rated: SQL): Read<CounterpartyRow[]
       ),
   );
 
-/** `rated`: a subquery with the columns `did`, `environment` and `principal_id`. */
 export const findCounterpartiesIn = (db: Database, rated: SQL): Read<CounterpartyRow[]> =>
   readAll(
     db
@@ -131,7 +130,6 @@ export function putCounterparty(
   return mustChange(db, updateCounterparty(db, { ...row, was: before.weight }));
 }
 
-/** `was`: the weight that the row must have. */
 const updateCounterparty = compileGiven<CounterpartyRow & { readonly was?: number }>((db, { was, ...row }) =>
   db
     .update(ratingCounterparties)
