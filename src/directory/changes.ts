@@ -53,7 +53,6 @@ export async function listChanges(call: ManagementCall, query: ChangeQuery): Pro
   };
 }
 
-/** The earliest instant of the records that the feed keeps. */
 export const computeOldestKept = (now: number): number => now - CHANGE_RETENTION_DAYS * DAY_MS;
 
 /** Where a reader resumes: the number of a record, and its instant, which identifies it. */

@@ -28,13 +28,11 @@ import { listTerms, type Sought } from "./terms.ts";
 export type Filter = Sought & {
   readonly status: DirectoryStatus | "all";
   readonly minRating?: number | undefined;
-  /** Epoch milliseconds. */
   readonly updatedSince?: number | undefined;
 };
 
 /** The state on which a listing depends: while this is unchanged, so is the listing (DIR-10). */
 export type ListingState = {
-  /** The number of the environment's last change. */
   readonly seq: number;
   /** The latest end of an attestation that has passed but is not recorded, in epoch milliseconds; 0 if there is none. */
   readonly ended: number;

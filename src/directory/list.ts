@@ -65,7 +65,6 @@ const toEntryFilter = (query: EntryQuery) => ({
   updatedSince: query.updated_since,
 });
 
-/** True if some entry may not follow its principal yet. */
 const mayNotFollowPrincipals = ({ ended, moving }: ListingState): boolean => moving || ended > 0;
 
 export async function getDirectoryEntry(call: ManagementCall, did: string): Promise<DirectoryEntry> {

@@ -17,7 +17,6 @@ export type EntryStatus = (typeof ENTRY_STATUSES)[number];
 
 const TOO_MANY = { params: { code: "too_long" }, message: `Must name at most ${DIRECTORY_TERMS_MAX} values.` };
 
-/** A comma-separated list, each word once. */
 const buildCommaListSchema = (form: RegExp, message: string) =>
   z
     .string()
@@ -52,7 +51,6 @@ export const entryQuery = z.strictObject({
 });
 export type EntryQuery = z.infer<typeof entryQuery>;
 
-/** A record's number, or an instant. */
 const since = buildStartSchema("the number of a record", (text) =>
   /^\d{1,15}$/.test(text) ? { seq: Number(text) } : null,
 );

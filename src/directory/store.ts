@@ -85,7 +85,6 @@ export const findPruned = (db: Database, environment: Environment, start: Start)
 export const findFeed = (db: Database, environment: Environment): Read<FeedRow | null> =>
   readOne(db.select().from(directoryFeeds).where(eq(directoryFeeds.environment, environment)));
 
-/** Inserts the feed's row unless it exists. */
 export const beginFeed = (db: Database, environment: Environment): Statement =>
   db
     .insert(directoryFeeds)
@@ -170,7 +169,6 @@ export const insertDirectoryHead = (db: Database, head: DirectoryHeadRow, from: 
   db.insert(directoryHeads).values(head),
 ];
 
-/** The newest head, or the first one that covers a record. */
 export const findHead = (
   db: Database,
   environment: Environment,
@@ -228,7 +226,6 @@ export const pruneChanges = (db: Database, environment: Environment, from: numbe
 
 // ---- Terms --------------------------------------------------------------------------------------------------------------
 
-/** One statement writes all terms, and one their counts. */
 export function addTerms(db: Database, did: string, terms: readonly string[]): Statement[] {
   const rows = splitIntoParts(terms.map((term) => [term]));
   return [
