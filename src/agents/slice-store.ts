@@ -124,7 +124,10 @@ type VersionContent = {
   };
 };
 
-/** A slice of all agents of a principal, in both environments, with the fields of their newest versions and the rows that they own. `after`: a position, as an expression of the same trip. */
+/**
+ * A slice of all agents of a principal, in both environments, with the fields of their newest versions and the rows that they own. `after`: a
+ * position, as an expression of the same trip.
+ */
 export const findStatedAgents = (db: Database, principalId: string | SQL<string>, slice: number, after?: SQL) => ({
   agents: read(
     db

@@ -1,5 +1,6 @@
-// Suspends and reactivates a platform's customer with all principals that it groups (PRN-24), and changes all principals of a group by one act (PRN-25).
-// Each principal keeps its other stops. Agents follow a suspension, and are reactivated one by one, or all at once with `reactivate_agents`.
+// Suspends and reactivates a platform's customer with all principals that it groups (PRN-24), and changes all principals of a group by one act
+// (PRN-25). Each principal keeps its other stops. Agents follow a suspension, and are reactivated one by one, or all at once with
+// `reactivate_agents`.
 import type { ManagementCall } from "../call.ts";
 import type { Deps } from "../context.ts";
 import { listStatesMovedBy, move } from "../core/machine.ts";

@@ -1,5 +1,5 @@
 // Encodes bytes as text: UTF-8, base64, base64url, hex, and SHA-256. Decoding is strict, so that each text has one meaning and each value one text:
-// unused bits, stray padding or white space would let a signature be altered without being broken. What cannot be decoded is undefined.
+// unused bits, stray padding or white space would let a signature be altered without being broken. A text that cannot be decoded is undefined.
 
 /**
  * Bytes over memory that is not shared. These functions return them, and WebCrypto accepts them under every set of types.

@@ -91,7 +91,6 @@ export const DISPUTE_ARBITRATION_DAYS = 14;
 export const DISPUTE_REFUND_DAYS = 7;
 export const PAYOUT_DAYS_MAX = 400;
 export const WALLETS_KEPT = 50;
-/** A vault reserves the refund of a cancelled award for this long (DSP-19). */
 export const CANCELLED_PAYOUT_KEPT_DAYS = 7;
 /** A longer scheduled call is reported without its data (CHN-33). */
 export const SCHEDULED_CALL_BYTES_MAX = 4_096;

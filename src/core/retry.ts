@@ -1,5 +1,4 @@
-// What runs more than once, many times or only once: decisions after a refused write, work with a bounded number of pieces at a time, and values that
-// are computed once.
+// Decides again after a refused write, bounds how many pieces of work run at a time, and computes values once.
 import { ServiceError } from "./errors.ts";
 import { SECOND_MS } from "./limits.ts";
 
@@ -76,8 +75,8 @@ type Timer = { readonly now: () => number; readonly wait: (ms: number) => Promis
 const TIMER: Timer = { now: () => Date.now(), wait: (ms) => scheduler.wait(ms) };
 
 /**
- * Runs at most `atOnce` of a key and `inAll` of all at a time, for work that takes much of an isolate's memory. Other callers check again at short intervals, and get 429 when their patience ends: a
- * request waits on its own timer, because another request may not wake it.
+ * Runs at most `atOnce` of a key and `inAll` of all at a time, for work that takes much of an isolate's memory. Other callers check again at short
+ * intervals, and get 429 when their patience ends: a request waits on its own timer, because another request may not wake it.
  */
 export function limitTurns(
   { atOnce, inAll, patienceSeconds, leaseSeconds, rest = 0 }: Turns,
@@ -114,7 +113,10 @@ export function limitTurns(
 
 // ---- Once ---------------------------------------------------------------------------------------------------------------
 
-/** For values that live as long as an object does: parsed configuration, imported keys. `make` runs once for each key. A rejected promise is kept too, so `make` must not fail by chance. */
+/**
+ * For values that live as long as an object does: parsed configuration, imported keys. `make` runs once for each key. A rejected promise is kept too,
+ * so `make` must not fail by chance.
+ */
 export function memoizeBy<K extends object, V>(make: (key: K) => V): (key: K) => V {
   const made = new WeakMap<K, { value: V }>();
   return (key) => {

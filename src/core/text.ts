@@ -24,7 +24,6 @@ export const foldName = (name: string): string =>
     .replace(/\s+/gu, " ")
     .trim();
 
-/** Whether two names or two addresses differ only in notation. */
 export const isSameText = (one: string, other: string): boolean => foldName(one) === foldName(other);
 
 const toCaseless = (text: string): string => text.toLowerCase().toUpperCase().toLowerCase();
@@ -188,7 +187,7 @@ export function toPlainAmount(text: string): string | null {
   return isDecimal(plain) ? plain : null;
 }
 
-/** Converts base units to whole units as text, with at least `minFraction` fraction digits and no further trailing zeros. */
+/** Writes at least `minFraction` fraction digits, and no further trailing zeros. */
 export function formatAmount(units: number | bigint, decimals: number, minFraction = 2): string {
   const negative = units < 0;
   const digits = (negative ? -BigInt(units) : BigInt(units)).toString().padStart(decimals + 1, "0");

@@ -20,7 +20,6 @@ export function findVolumeMark(marks: VolumeMarks | null, environment: Environme
   return mark && mark.until > now ? mark : null;
 }
 
-/** The refusal of a call that creates or changes something while the account is marked. */
 export function findVolumeRefusal(
   marks: VolumeMarks | null,
   environment: Environment,

@@ -13,7 +13,10 @@ export type Part = {
   readonly before: number;
 };
 
-/** Each part becomes a source of a statement; without rows there is none. The places are written out, because D1 counts what `json_each` yields as rows read. */
+/**
+ * Each part becomes a source of a statement; without rows there is none. The places are written out, because D1 counts what `json_each` yields as
+ * rows read.
+ */
 export function splitIntoParts(rows: readonly unknown[]): Part[] {
   const parts: string[][] = [];
   let size = PART_CHARS;
@@ -70,8 +73,8 @@ export const buildAgentRanges = (
   );
 
 /**
- * What the account sold to others, what it bought from others, and what its own agents traded among themselves. A row has one place in the list of
- * each platform, however many ranges match it. Literal text, so that SQLite uses the partial indexes.
+ * These are what the account sold to others, what it bought from others, and what its own agents traded among themselves. A row has one place in the
+ * list of each platform, however many ranges match it. Literal text, so that SQLite uses the partial indexes.
  */
 const ACCOUNT_SIDES = {
   sold: sql`provider_platform_id <> consumer_platform_id and provider_platform_id`,

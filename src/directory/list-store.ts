@@ -175,8 +175,8 @@ const LISTED_AS: Readonly<Record<DirectoryStatus | "all", readonly DirectoryStat
 };
 
 /**
- * Like `buildPageReads`, while some entries do not follow their principals yet: the principals are read with them. `now` is real time: an end on a moved
- * sandbox clock shows once it is recorded.
+ * Like `buildPageReads`, while some entries do not follow their principals yet: the principals are read with them. `now` is real time: an end on a
+ * moved sandbox clock shows once it is recorded.
  */
 export function findPageWithPrincipals(
   db: Database,

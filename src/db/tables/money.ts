@@ -264,8 +264,8 @@ const packedReceipt = customType<{ data: string; driverData: string }>({
 });
 
 /**
- * The signed receipt of a transaction, stored separately because it is long, packed, and found by block. Receipts are never deleted, so their rowids number
- * them in the order in which they were recorded (FAC-18).
+ * The signed receipt of a transaction, stored separately because it is long, packed, and found by block. Receipts are never deleted, so their rowids
+ * number them in the order in which they were recorded (FAC-18).
  */
 export const receipts = sqliteTable(
   "receipts",
