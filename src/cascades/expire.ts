@@ -67,7 +67,6 @@ export async function endAttestation(deps: Deps, principalId: string, now: numbe
   return true;
 }
 
-/** Returns true for an end that no job has recorded. */
 export const isEndUnrecorded = ({ status, attestationExpiresAt, accountStopped }: PrincipalRow, now: number): boolean =>
   // After the closing of its account a principal is CLOSED (ACC-27).
   status === "ACTIVE" && attestationExpiresAt <= now && accountStopped !== "CLOSED";

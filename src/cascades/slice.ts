@@ -49,7 +49,6 @@ export type Slice = {
   readonly agents: readonly OwningAgent[];
   /** The range that the slice covers, if all agents belong to one principal: in its order, no slice reads finished agents again. */
   readonly stretch: Stretch | null;
-  /** Principals that end with their account. */
   readonly principals: readonly WithReports[];
   /** How many milliseconds the sandbox's clock is ahead of real time (ACC-9). */
   readonly ahead: number;

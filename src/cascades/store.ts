@@ -80,7 +80,6 @@ export const beginCascades = (
   ];
 };
 
-/** Aborts the batch while something is left. */
 export const refuseLeft = (db: Database, left: readonly Condition[]): Statement =>
   guard(db, sql`not ${joinAlternatives(left)}`);
 
@@ -89,7 +88,6 @@ export const refuseLeft = (db: Database, left: readonly Condition[]): Statement 
 /** The cascade of pending reports. Its `startedAt` changes when reports are added, so that none is missed. */
 type Pending = Pick<CascadeRow, "subject" | "startedAt">;
 
-/** Aborts the batch unless all reports are as they were read. */
 export const guardReports = (db: Database, rows: readonly Pending[]): Statement => {
   const known = rows.map(({ subject, startedAt }) => [subject, startedAt]);
   return guard(
