@@ -81,7 +81,8 @@ export const accept = (call: PartyCall, disputeId: string): Promise<DisputeView>
   actOn(call, disputeId, ACCEPT, readWithEnding, (before, facts) => {
     if (before.offer === null)
       throw new ServiceError("invalid_status", { message: "The provider has not made an offer." });
-    return recordEnding(call, facts, before, "accept", {
+    return recordEnding(call, facts, before, {
+      trigger: "accept",
       resolution: "settled",
       refund: before.offer,
       from: "provider",
@@ -92,7 +93,8 @@ export const accept = (call: PartyCall, disputeId: string): Promise<DisputeView>
 /** The provider pays the whole disputed amount from its own wallet. */
 export const concede = (call: PartyCall, disputeId: string): Promise<DisputeView> =>
   actOn(call, disputeId, CONCEDE, readWithEnding, (before, facts) =>
-    recordEnding(call, facts, before, "concede", {
+    recordEnding(call, facts, before, {
+      trigger: "concede",
       resolution: "upheld",
       refund: before.disputed,
       from: "provider",
@@ -102,7 +104,8 @@ export const concede = (call: PartyCall, disputeId: string): Promise<DisputeView
 
 export const withdraw = (call: PartyCall, disputeId: string): Promise<DisputeView> =>
   actOn(call, disputeId, WITHDRAW, readWithEnding, (before, facts) =>
-    recordEnding(call, facts, before, "withdraw", {
+    recordEnding(call, facts, before, {
+      trigger: "withdraw",
       resolution: "withdrawn",
       refund: 0,
       from: null,
@@ -177,13 +180,8 @@ function recordUpdate({ deps, now }: PartyCall, before: DisputeRow, set: Partial
   };
 }
 
-const recordEnding = (
-  { deps, now }: PartyCall,
-  facts: EndingFacts,
-  before: DisputeRow,
-  trigger: DisputeTrigger,
-  ending: Ending,
-): Done => endDispute(deps, facts, before, trigger, ending, now);
+const recordEnding = ({ deps, now }: PartyCall, facts: EndingFacts, before: DisputeRow, ending: Ending): Done =>
+  endDispute(deps, facts, before, ending, now);
 
 export const precheckAct = (call: PartyCall, disputeId: string, side: Side | null): Precheck =>
   precheck<{ found: ReturnType<typeof findDispute> }, Caller>(

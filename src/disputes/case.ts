@@ -1,5 +1,4 @@
-// The whole file of a dispute for its arbiter (DSP-16): messages and evidence, the purchase with its signed receipt, the wallets that paid and are
-// refunded, and both ratings.
+// Reads one dispute for its parties and their platforms (DSP-9), or for its arbiter (DSP-16), and decides who may act in a dispute (DSP-1, DSP-8).
 import type { AgentCall, ManagementCall, OperatorCall, ReadOptions } from "../call.ts";
 import { toIso } from "../core/clock.ts";
 import { ServiceError } from "../core/errors.ts";
@@ -28,6 +27,20 @@ import {
 } from "./store.ts";
 import { toDisputeFile } from "./views.ts";
 
+export async function getDispute(call: PartyCall, disputeId: string): Promise<DisputeFile> {
+  const { caller, found, ...rest } = await readAs(call, buildDisputeReads(call, disputeId), CONSUMER_CLOCK);
+  if (!found) throw new ServiceError("not_found");
+  refuseStranger(call, caller, found.dispute);
+  return toDisputeFile(call.deps.config, { dispute: found.dispute, award: found.award, ...rest }, call.now);
+}
+
+const buildDisputeReads = ({ db }: PartyCall, disputeId: string) => ({
+  found: findDispute(db, disputeId),
+  messages: findMessages(db, disputeId),
+  evidence: findEvidence(db, disputeId),
+});
+
+/** Adds what the arbiter needs: the purchase with its signed receipt, the wallets that paid and are refunded, and both ratings. */
 export async function getDisputeCase(call: OperatorCall<FoundDispute>, disputeId: string): Promise<DisputeCase> {
   const { db, deps } = call;
   const { config } = deps;
@@ -64,9 +77,9 @@ export async function getDisputeCase(call: OperatorCall<FoundDispute>, disputeId
   };
 }
 
-// Who may act in a dispute (DSP-1, DSP-8): an agent of it, or that agent's platform by its key, so that a dispute continues while an agent is
-// suspended.
+// ---- Who may act -----------------------------------------------------------------------------------------------------------
 
+/** An agent of the dispute, or that agent's platform by its key, so that a dispute continues while an agent is suspended. */
 export type PartyCall = AgentCall | ManagementCall;
 /** The caller, as the first trip reads it. */
 export type Caller = { readonly platformId: string; readonly environment: Environment; readonly actor?: Actor };
@@ -128,19 +141,4 @@ export function noteAct(
       ...(changes && { changes }),
     }),
   ];
-}
-
-// Reads one dispute with its messages, evidence and award, for its parties and their platforms (DSP-9).
-
-const buildDisputeReads = ({ db }: PartyCall, disputeId: string) => ({
-  found: findDispute(db, disputeId),
-  messages: findMessages(db, disputeId),
-  evidence: findEvidence(db, disputeId),
-});
-
-export async function getDispute(call: PartyCall, disputeId: string): Promise<DisputeFile> {
-  const { caller, found, ...rest } = await readAs(call, buildDisputeReads(call, disputeId), CONSUMER_CLOCK);
-  if (!found) throw new ServiceError("not_found");
-  refuseStranger(call, caller, found.dispute);
-  return toDisputeFile(call.deps.config, { dispute: found.dispute, award: found.award, ...rest }, call.now);
 }

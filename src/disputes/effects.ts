@@ -1,5 +1,5 @@
-// The effects of a dispute on its provider's escrow and on the counts of both agents (DSP-10, DSP-15), as statements for the batch that changes it.
-// The provider's rows are dated on its own platform's clock (ACC-9).
+// Builds the statements by which a dispute changes its provider's escrow and the counts of both agents (DSP-10, DSP-15), and the mails about it
+// (DSP-18). The provider's rows are dated on its own platform's clock (ACC-9).
 import { type RatedSource, recordEscrowChange } from "../agents/ratings.ts";
 import { countDisputes, type DisputeCounts } from "../agents/store.ts";
 import { formatTokenUnits, requireNetwork } from "../chain/networks.ts";
@@ -50,6 +50,24 @@ export const reverseCounts = ({ for: won = 0, against = 0 }: DisputeCounts, open
   against: -against,
 });
 
+/** Agents whose rating the same batch writes: that marks their documents stale already. */
+export type Rated = { readonly provider: boolean; readonly consumer: boolean };
+const NO_RATED_AGENT: Rated = { provider: false, consumer: false };
+
+/** The event of a provider's rating also reports its escrow. */
+export function applyEffect(
+  deps: Deps,
+  of: Parties,
+  found: FoundSeller,
+  { rated = NO_RATED_AGENT, ...effect }: Effect & { readonly rated?: Rated },
+  now: number,
+) {
+  const { escrows, ...applied } = applyClaim(deps, of, found, effect.claim, now);
+  const counted = countBothAgents(deps, of, effect, applied, rated);
+  const told = rated.provider ? [] : applied.told;
+  return { escrows, turned: applied.turned, statements: [...applied.statements, ...told, ...counted] };
+}
+
 /**
  * `escrows`: the escrows after the claim. `told`: the event and the directory record of an escrow that turned, unless the batch reports it with a
  * rating. `at`: the instant on the provider's clock.
@@ -99,16 +117,12 @@ export const requestReserve = (
   { network, providerDid }: Pick<DisputeRow, "network" | "providerDid">,
 ): Statement => requestOperation(db, { network, kind: "reserve", subject: providerDid }, {}, Date.now());
 
-/** Agents whose rating the same batch writes: that marks their documents stale already. */
-export type Rated = { readonly provider: boolean; readonly consumer: boolean };
-const NO_RATED_AGENT: Rated = { provider: false, consumer: false };
-
 export const countBothAgents = (
   { db }: Deps,
   { environment, providerDid, consumerDid }: Parties,
   { provider, consumer }: Pick<Effect, "provider" | "consumer">,
   { escrow, turned, at }: Pick<Applied, "escrow" | "turned" | "at">,
-  rated: Rated = NO_RATED_AGENT,
+  rated: Rated,
 ): Statement[] => {
   const set = turned && escrow ? { updatedAt: at, ...toMovedStates([escrow]) } : {};
   return [
@@ -117,24 +131,9 @@ export const countBothAgents = (
   ];
 };
 
-/** `rated`: agents whose rating the same batch writes. The event of a provider's rating also reports its escrow. */
-export function applyEffect(
-  deps: Deps,
-  of: Parties,
-  found: FoundSeller,
-  effect: Effect,
-  now: number,
-  rated: Rated = NO_RATED_AGENT,
-) {
-  const { escrows, ...applied } = applyClaim(deps, of, found, effect.claim, now);
-  const counted = countBothAgents(deps, of, effect, applied, rated);
-  const told = rated.provider ? [] : applied.told;
-  return { escrows, turned: applied.turned, statements: [...applied.statements, ...told, ...counted] };
-}
+// ---- Mails -----------------------------------------------------------------------------------------------------------------
 
-// The mails about disputes (DSP-18): to the provider's account at a filing, to both accounts at the arbiter's decision. They quote neither the
-// parties nor the arbiter.
-
+/** A mail quotes neither the parties nor the arbiter. */
 const pickDisputeData = ({ environment, disputeId, providerDid, consumerDid, currency }: DisputeRow) => ({
   ...{ environment, disputeId, providerDid, consumerDid, currency },
 });
@@ -142,6 +141,7 @@ const pickDisputeData = ({ environment, disputeId, providerDid, consumerDid, cur
 const formatDisputeAmount = ({ config }: Deps, { network }: DisputeRow, units: number): string =>
   formatTokenUnits(requireNetwork(config.networks, network), units);
 
+/** Mails the provider's account. */
 export const recordFilingNotice = (deps: Deps, account: NoticeAccount | null, dispute: DisputeRow): Statement[] =>
   // Mails are dated in real time, whichever clock rules the dispute.
   recordNoticeTo(deps.db, account, deps.clock.now(), {
@@ -154,7 +154,7 @@ export const recordFilingNotice = (deps: Deps, account: NoticeAccount | null, di
     },
   });
 
-/** An account that has both agents gets one mail. */
+/** Mails both accounts. An account that has both agents gets one mail. */
 export function recordDecisionNotices(
   deps: Deps,
   accounts: { readonly sellersAccount: NoticeAccount | null; readonly buyersAccount: NoticeAccount | null },

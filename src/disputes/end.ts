@@ -39,6 +39,7 @@ export const pickSeller = ({ found, provider, markets, escrows }: EndingFacts): 
 
 /** `refund`: base units. `from`: the payer; null if nothing is refunded. */
 export type Ending = {
+  readonly trigger: DisputeTrigger;
   readonly resolution: Resolution;
   readonly refund: number;
   readonly from: DisputeRow["refundFrom"];
@@ -48,14 +49,7 @@ export type Ending = {
 
 export type Ended = { readonly statements: Statement[]; readonly row: DisputeRow; readonly view: DisputeView };
 
-export function endDispute(
-  deps: Deps,
-  facts: EndingFacts,
-  before: DisputeRow,
-  trigger: DisputeTrigger,
-  ending: Ending,
-  now: number,
-): Ended {
+export function endDispute(deps: Deps, facts: EndingFacts, before: DisputeRow, ending: Ending, now: number): Ended {
   const { db } = deps;
   const set = toEndingColumns(facts, before, ending, now);
   const row: DisputeRow = { ...before, ...set, status: "resolved" };
@@ -67,7 +61,7 @@ export function endDispute(
     row,
     view,
     statements: [
-      ...moveDispute(db, before, move(disputeMachine, before.status, trigger), set),
+      ...moveDispute(db, before, move(disputeMachine, before.status, ending.trigger), set),
       ...applied.statements,
       // The provider's rating reports its escrow too.
       ...(task.rated.provider ? [] : applied.told),

@@ -1,5 +1,5 @@
-// Takes evidence of either party until the dispute has ended (DSP-8): links, which are never fetched, and digests. Each side has its own limit, so
-// that neither uses up the other's.
+// Takes evidence of either party until the dispute has ended (DSP-8): links, which are never fetched, and digests. Also writes the entries about a
+// dispute into the activity logs of its platforms (DSP-18).
 import { ServiceError, toFieldError, toValidationError } from "../core/errors.ts";
 import { DISPUTE_EVIDENCE_MAX } from "../core/limits.ts";
 import { move, tryMove } from "../core/machine.ts";
@@ -7,7 +7,7 @@ import type { ActivityAction, Actor, RefundStatus, Side } from "../core/vocabula
 import type { Database, Statement } from "../db/batch.ts";
 import { computeClockDifference, type Timed, type WithProviderOffset } from "../db/clock.ts";
 import type { DisputeRow } from "../db/tables/disputes.ts";
-import { recordActivity } from "../journal/activity.ts";
+import { type Changes, recordActivity } from "../journal/activity.ts";
 import { recordEventForParties } from "../journal/events.ts";
 import { retryUnderLocks } from "../objects/locks.ts";
 import {
@@ -43,6 +43,7 @@ async function addEvidenceOnce(
   if (!tryMove(disputeMachine, before.status, "submit_evidence").ok)
     throw new ServiceError("invalid_status", { message: "The dispute has ended.", detail: { status: before.status } });
   const { evidence, consumerEvidence } = before;
+  // Each side has its own limit, so that neither uses up the other's.
   const byConsumer = submittedBy === "consumer";
   if ((byConsumer ? consumerEvidence : evidence - consumerEvidence) >= DISPUTE_EVIDENCE_MAX)
     throw new ServiceError("invalid_status", {
@@ -88,15 +89,17 @@ function chooseSubmitter(sides: readonly Side[], { submitted_by: named }: Eviden
   ]);
 }
 
-// Writes the entries about a dispute into the activity logs of its platforms (DSP-18): a filing into the provider's log, an arbiter's decision into
-// both. Each entry is dated on the clock of its log's platform (ACC-9).
+// ---- Entries of the activity logs ------------------------------------------------------------------------------------------
 
 /** The log of one side does not say who acted for the other side. */
 const FILING: Actor = { type: "system", id: "dispute_filing" };
 
 const toDisputeSubject = ({ disputeId: id }: Pick<DisputeRow, "disputeId">) => ({ type: "dispute", id });
 
-/** If one platform files against its own agent, the entry of its act is enough. `apart`: how far the provider's clock is ahead of `now`. */
+/**
+ * Writes into the provider's log. If one platform files against its own agent, the entry of its act is enough. `apart`: how far the provider's clock
+ * is ahead of `now`.
+ */
 export function noteFiling(
   call: PartyCall,
   caller: Caller,
@@ -114,7 +117,9 @@ export function noteFiling(
   return [...act, told];
 }
 
-/** Writes one entry if both agents belong to one platform. `found`: the dispute before the decision. `now`: on the clock that rules the dispute. */
+type FoundDispute = Timed<WithProviderOffset & { readonly dispute: DisputeRow }>;
+
+/** Writes into both logs. `found`: the dispute before the decision. `now`: on the clock that rules the dispute. */
 export function noteDecision(
   db: Database,
   actor: Actor,
@@ -131,9 +136,6 @@ export function noteDecision(
   return recordInBothLogs(db, actor, found, now, { action: "dispute.decided", changes });
 }
 
-type FoundDispute = Timed<WithProviderOffset & { readonly dispute: DisputeRow }>;
-type Changes = NonNullable<Parameters<typeof recordActivity>[3]["changes"]>;
-
 /** Records that an operator repeats a cancelled payout (DSP-19). `refundStatus`: the new one. */
 export const noteRepeatedPayout = (
   db: Database,
@@ -147,6 +149,7 @@ export const noteRepeatedPayout = (
     changes: { refund_status: { from: found.dispute.refundStatus, to: refundStatus } },
   });
 
+/** Dates each entry on the clock of its log's platform (ACC-9). */
 function recordInBothLogs(
   db: Database,
   actor: Actor,

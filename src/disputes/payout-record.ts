@@ -76,7 +76,7 @@ export const computeRefundLeft = (at: AwardState, paidOut = at.dispute.paidOut):
 export const computeAwardLeft = ({ dispute, refunded, ahead }: AwardState, paidOut = dispute.paidOut): number =>
   Math.max(0, computeAwardPayable(dispute) - refunded - paidOut - ahead);
 
-/** `toUnpaidColumns`: the status while a part of the refund is owed. */
+/** `unpaid`: the status while a part of the refund is owed. */
 const toRefundStatus = (owed: number, unpaid: RefundStatus): RefundStatus => (owed === 0 ? "paid" : unpaid);
 
 /**

@@ -1,4 +1,5 @@
-// The operators' side of disputes (DSP-16): the list of all disputes, and the arbiter's verdict with its signed award.
+// The ends of disputes that no party decides: the arbiter's verdict with its signed award (DSP-16), and a reorg that removed the settlement (FAC-18).
+// Also lists all disputes for operators.
 import { type OperatorCall, readPage } from "../call.ts";
 import { formatTokenUnits, requireNetwork, toCaip2 } from "../chain/networks.ts";
 import { dropOperation } from "../chain/store.ts";
@@ -100,13 +101,14 @@ export async function resolveDispute(
       throw new Conflict(new Error("the dispute has just come to its arbiter"));
     }
     const ending = {
+      trigger: "resolve" as const,
       resolution: input.resolution,
       refund,
       from: refund > 0 ? ("vault" as const) : null,
       endedBy: "arbiter" as const,
       finding: input.reason,
     };
-    const ended = endDispute(deps, facts, before, "resolve", ending, now);
+    const ended = endDispute(deps, facts, before, ending, now);
     const award = await signDisputeAward(call, ended.row, now);
     const view = toDisputeFile(deps.config, { dispute: ended.row, award, messages, evidence }, now);
     await call.commit(
@@ -192,8 +194,7 @@ async function signDisputeAward({ deps }: OperatorCall, row: Ended["row"], now: 
   );
 }
 
-// Ends a dispute whose settlement a reorg removed (FAC-18), even if it had ended before: neither side wins, and nothing is owed. If the payment is
-// mined again, it is facilitated again and can be disputed again.
+// ---- A settlement that a reorg removed -------------------------------------------------------------------------------------
 
 type Reversed = {
   readonly escrows: readonly EscrowRow[];
@@ -201,16 +202,18 @@ type Reversed = {
   readonly statements: Statement[];
 };
 
+/** `paidOut`: what the vault paid for the settlement, by the chain after the reorg. */
+type Reversal = { readonly rated: Rated; readonly paidOut: number };
+
 /**
- * `found`: the rows as the batch leaves them before these statements; the result's `escrows`: as it leaves them after. `rated`: agents whose rating
- * the batch writes too. `paidOut`: what the vault paid for the settlement, by the chain after the reorg.
+ * Ends a dispute even if it had ended before: neither side wins, and nothing is owed. If the payment is mined again, it is facilitated again and can
+ * be disputed again. `found`: the rows as the batch leaves them before these statements; the result's `escrows`: as it leaves them after.
  */
 export function reverseDispute(
   deps: Deps,
   before: DisputeRow | null,
   found: FoundSeller,
-  rated: Rated,
-  paidOut: number,
+  { rated, paidOut }: Reversal,
   now: number,
 ): Reversed {
   // A withdrawn dispute has no effect that would have to be reversed.
@@ -225,8 +228,7 @@ export function reverseDispute(
     dueAt: null,
   } as const;
   const ended: DisputeRow = { ...before, ...set, status: "resolved" };
-  const effect = reverseEffect(before);
-  const applied = applyEffect(deps, before, found, effect, now, rated);
+  const applied = applyEffect(deps, before, found, { ...reverseEffect(before), rated }, now);
   return {
     ...applied,
     statements: [

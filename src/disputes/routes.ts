@@ -1,4 +1,4 @@
-// Routes of disputes (DSP-1 to DSP-9), for the agents of a purchase and for their platforms.
+// Routes of disputes: for the agents of a purchase and their platforms (DSP-1 to DSP-9), and for operators (DSP-16, DSP-19).
 import type { ErrorCode } from "../core/errors.ts";
 import type { Side } from "../core/vocabulary.ts";
 import { defineRoute, type RouteOf } from "../http/route.ts";
@@ -134,7 +134,7 @@ export const disputeRoutes = [
   }),
 ];
 
-// Routes of disputes for operators (DSP-16).
+// ---- For operators ---------------------------------------------------------------------------------------------------------
 
 export const operatorDisputeRoutes = [
   defineRoute({

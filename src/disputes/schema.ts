@@ -1,4 +1,4 @@
-// Schemas of disputes (DSP-1 to DSP-9).
+// Schemas of disputes (DSP-1 to DSP-9), and of the operators' calls about them (DSP-16, DSP-19).
 
 import * as z from "zod";
 import { type FieldError, toFieldError } from "../core/errors.ts";
@@ -146,7 +146,7 @@ export const evidenceInput = z
   .register(z.globalRegistry, { id: "DisputeEvidenceInput" });
 export type EvidenceInput = z.infer<typeof evidenceInput>;
 
-// Schemas of the operators' list of disputes, of a verdict, and of a repeated payout (DSP-16, DSP-19).
+// ---- For operators ---------------------------------------------------------------------------------------------------------
 
 export const operatorDisputeQuery = z.strictObject({
   ...pageQuery,

@@ -83,7 +83,7 @@ function recordReversal(
   const left = change ? seller.escrows.map((row) => (row === change.before ? change.after : row)) : seller.escrows;
   const rated = task ? findRatedSides(task) : { provider: false, consumer: false };
   const found = toFoundSeller({ ...seller, escrows: left }, intent.clockOffsetMs);
-  const ended = reverseDispute(deps, dispute, found, rated, paidOut, now);
+  const ended = reverseDispute(deps, dispute, found, { rated, paidOut }, now);
   const object = toTransactionView(config, { ...transaction, reversedAt: now });
   return [
     ...reverseTransaction(db, transaction, now),
