@@ -1,4 +1,4 @@
-// Signs transactions with a key; pure. Separate from evm.ts, so that only the object that owns the key loads an elliptic curve.
+// Signs transactions with a key, without I/O, and names the roles of the service's own keys (CHN-5, CHN-6).
 import { privateKeyToAddress, signTransaction } from "viem/accounts";
 import { keccak256 } from "viem/utils";
 
@@ -27,9 +27,7 @@ export function deriveAddress(privateKey: string): Hex {
   return privateKeyToAddress(privateKey as Hex).toLowerCase() as Hex;
 }
 
-// The roles of the service's own signing keys, as the authority knows them (CHN-5, CHN-6). The whole table of roles is in scripts/chain/roles.ts,
-// for deployments.
-
+/** The authority's roles of the service's own keys. The whole table of roles, for deployments, is in scripts/chain/roles.ts. */
 export const SIGNER_ROLES = {
   REGISTRAR: { id: 2n, functions: ["registerProvider", "setThreshold"], holder: "registrar" },
   REGISTRAR_DELAYED: { id: 3n, functions: ["setOperationalWallet", "setLowThreshold"], holder: "registrar" },

@@ -50,8 +50,7 @@ export function driveSplit(
 
 export const recordSplit = (
   db: Database,
-  network: string,
-  did: string,
+  { network, did }: { readonly network: string; readonly did: string },
   { wallet, threshold }: Split,
   driven: DriveResult<unknown>,
   now: number,

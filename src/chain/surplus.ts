@@ -63,8 +63,8 @@ export function driveRelease(
   did: string,
   least: bigint,
   until: number,
-  rpc: Rpc = createRpc(),
 ): Promise<DriveResult<VaultState>> {
+  const rpc = createRpc();
   const { settlement_contract: to, token } = network;
   const args = [hashDid(did), token as Hex] as const;
   const data = encodeFunctionData({ abi: settlementAbi, functionName: "releaseSurplus", args });

@@ -46,8 +46,8 @@ export const driveAct = (
   act: VaultAct,
   known: ScheduledUntil | null,
   until: number,
-  rpc: Rpc = createRpc(),
 ): Promise<DriveResult<ActOnChain>> => {
+  const rpc = createRpc();
   const plan = () => planAct(rpc, network, act, { by: () => tools.signer.address(), known });
   const operation = {
     network: network.network,

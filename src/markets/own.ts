@@ -1,4 +1,4 @@
-// Lists and removes a provider's own markets (MKT-11, MKT-13).
+// Lists and removes a provider's own markets (MKT-11, MKT-13), and lists the markets of the service (MKT-2).
 import { toMarketView } from "../agents/read.ts";
 import { refuseFinal } from "../agents/revise.ts";
 import type { MarketView } from "../agents/schema.ts";
@@ -27,29 +27,11 @@ import { recordActivity } from "../journal/activity.ts";
 import { recordDirectoryChange } from "../journal/feed.ts";
 import { formatMarketCode, listMarketJurisdictions } from "./jurisdictions.ts";
 import type { MarketListing } from "./responses.ts";
-import type { MarketQuery, MarketsQuery } from "./schema.ts";
+import type { MarketQuery } from "./schema.ts";
 import { deleteMarket, listMarketRows, refusePromoted } from "./store.ts";
 import { diffWallets } from "./wallets.ts";
 
-export const buildMarketReads = ({ db, environment }: ManagementCall, did: string) => ({
-  markets: findMarkets(db, did, environment),
-  escrows: findEscrows(db, did, environment),
-  newest: findNewestVersion(db, did),
-});
-
-/** In production the wallet receives real money (CRED-30). */
-export function refuseUnconfirmedWallet(caller: ManagementCaller): void {
-  if (caller.environment === "production") requireConfirmed(caller);
-}
-
-/** Refuses the call before the faults of the removal are reported. */
-export const precheckRemoval = (): Precheck =>
-  precheck<Record<never, never>, ManagementCaller>({}, ({ caller }) => {
-    refuseUnconfirmedWallet(caller);
-    return [];
-  });
-
-export async function listMarkets(call: ManagementCall, did: string, query: MarketsQuery): Promise<Page<MarketView>> {
+export async function listMarkets(call: ManagementCall, did: string, query: MarketQuery): Promise<Page<MarketView>> {
   const { db, environment } = call;
   const page = await readPage(call, query, hashListing("agent markets", [environment, did], {}));
   const [market = "", network = ""] = page.after?.id.split(" ") ?? [];
@@ -105,8 +87,48 @@ export async function removeMarket(
   return null;
 }
 
-// Lists the markets (MKT-2). They come from the configuration, so no database is read.
+export const buildMarketReads = ({ db, environment }: ManagementCall, did: string) => ({
+  markets: findMarkets(db, did, environment),
+  escrows: findEscrows(db, did, environment),
+  newest: findNewestVersion(db, did),
+});
 
+/** In production the wallet receives real money (CRED-30). */
+export function refuseUnconfirmedWallet(caller: ManagementCaller): void {
+  if (caller.environment === "production") requireConfirmed(caller);
+}
+
+/** Refuses the call before the faults of the removal are reported. */
+export const precheckRemoval = (): Precheck =>
+  precheck<Record<never, never>, ManagementCaller>({}, ({ caller }) => {
+    refuseUnconfirmedWallet(caller);
+    return [];
+  });
+
+/**
+ * Signs a change of markets of the agent's own environment into a new version of its document (IDN-23), with a directory record. `source` has the new
+ * markets; `states` are those of the escrows that the same batch opens in that environment.
+ */
+export async function signMarketChange(
+  deps: Deps,
+  source: AidSource,
+  now: number,
+  states: MovedStates = {},
+): Promise<Statement[]> {
+  const { db } = deps;
+  const { agent: before, certificate } = source;
+  const agent: AgentRow = { ...before, version: before.version + 1, revision: before.revision + 1, updatedAt: now };
+  const { version, updatedAt } = agent;
+  return [
+    ...updateAgent(db, before, { version, updatedAt, ...states }, { documented: true, owner: source.principal }),
+    ...(await signVersion(db, deps, { ...source, agent }, now)),
+    ...(certificate === null ? [] : recordDirectoryChange(db, agent, "updated", listMarketCodes(source.markets))),
+  ];
+}
+
+// ---- All markets -----------------------------------------------------------------------------------------------------------
+
+/** Answers from the configuration, without the database. */
 export async function getMarkets(call: PublicCall, query: MarketQuery): Promise<Page<MarketListing>> {
   const page = await readPage(call, query, hashListing("markets", [], {}));
   const rest = buildMarketListings(call.deps.config).filter(({ market }) => market > (page.after?.id ?? ""));
@@ -143,26 +165,3 @@ const toNetworkView = (network: Network): MarketListing["networks"][number] => (
   required_confirmations: network.required_confirmations,
   explorer: network.explorer ?? null,
 });
-
-// Signs a change of markets into the agent's document (IDN-23).
-
-/**
- * For markets of the agent's own environment: makes a new version of its document and a directory record. `source` has the new markets; `states`
- * are those of the escrows that the same batch opens in that environment.
- */
-export async function signMarketChange(
-  deps: Deps,
-  source: AidSource,
-  now: number,
-  states: MovedStates = {},
-): Promise<Statement[]> {
-  const { db } = deps;
-  const { agent: before, certificate } = source;
-  const agent: AgentRow = { ...before, version: before.version + 1, revision: before.revision + 1, updatedAt: now };
-  const { version, updatedAt } = agent;
-  return [
-    ...updateAgent(db, before, { version, updatedAt, ...states }, { documented: true, owner: source.principal }),
-    ...(await signVersion(db, deps, { ...source, agent }, now)),
-    ...(certificate === null ? [] : recordDirectoryChange(db, agent, "updated", listMarketCodes(source.markets))),
-  ];
-}

@@ -1,5 +1,5 @@
-// Opens markets on the chain (MKT-6 to MKT-8). The request is written first (PROVISIONING), then the chain is asked, then its answer is written
-// (settle.ts). After a crash between any two steps, the queue or the minute's job resumes the row.
+// Opens markets on the chain (MKT-6 to MKT-8). The request is judged and written first (PROVISIONING), then the chain is asked, then its answer is
+// written (settle.ts). After a crash between any two steps, the queue or the minute's job resumes the row.
 import type { ManagementCall } from "../call.ts";
 import { listEditionContracts } from "../chain/events.ts";
 import { hashDid, isAddress } from "../chain/hashes.ts";
@@ -94,6 +94,8 @@ function findRefusalReason(
   return asked.environment === "sandbox" && holdsOtherWallet([asked], production) ? "environment_mismatch" : null;
 }
 
+// ---- Jobs ------------------------------------------------------------------------------------------------------------------
+
 /** Sends markets that a crash or a slow chain left waiting to the queue again. */
 export const resumeProvisioning: EachJob = {
   kind: "each",
@@ -123,10 +125,11 @@ export const applyWalletChanges: EachJob = {
   record: resumeProvisioning.record,
 };
 
-// Judges the entries of a request to open markets, and reports all faults of a body together (MKT-1, MKT-9 to MKT-11, MKT-24).
+// ---- Faults of a request ---------------------------------------------------------------------------------------------------
 
 const WIDE: ReadonlySet<string> = new Set([...Object.keys(REGIONS), EVERYWHERE]);
 
+/** Finds all faults of a request's entries together (MKT-1, MKT-9 to MKT-11, MKT-24). */
 export async function findMarketFaults(
   { deps, environment }: Pick<ManagementCall, "deps" | "environment">,
   did: string,

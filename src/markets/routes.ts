@@ -6,7 +6,7 @@ import { networkInput } from "../http/schemas.ts";
 import { agentParams } from "../identity/schema.ts";
 import { authorizeMarkets, precheckMarkets } from "./authorize.ts";
 import { getMarkets, listMarkets, precheckRemoval, removeMarket } from "./own.ts";
-import { findMarketFormatFaults, marketInput, marketQuery, marketsQuery, toProposedMarkets } from "./schema.ts";
+import { findMarketFormatFaults, marketInput, marketQuery, toProposedMarkets } from "./schema.ts";
 
 export const marketRoutes = [
   defineRoute({
@@ -48,7 +48,7 @@ export const marketRoutes = [
     path: "/v1/agents/{did}/scope/authorized_markets",
     operationId: "listAuthorizedMarkets",
     params: agentParams,
-    query: marketsQuery,
+    query: marketQuery,
     status: 200,
     errors: ["not_found"],
     surfaces: ["management"],

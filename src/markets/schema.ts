@@ -1,4 +1,4 @@
-// The query of the public list of markets (MKT-2).
+// Requests about markets: the pages of their lists (MKT-2, MKT-11), and a provider's own markets (MKT-5, MKT-10).
 
 import * as z from "zod";
 import { type FieldError, toFieldError } from "../core/errors.ts";
@@ -7,8 +7,6 @@ import { networkInput, pageQuery, pickValidFields } from "../http/schemas.ts";
 
 export const marketQuery = z.strictObject(pageQuery);
 export type MarketQuery = z.infer<typeof marketQuery>;
-
-// Requests about a provider's own markets (MKT-5, MKT-10).
 
 export const MARKET_PATTERN = /^[A-Z]{2,6}-[A-Z]{3,6}$/;
 
@@ -53,5 +51,3 @@ function pickMarketEntries(raw: unknown): unknown[] {
   const markets = typeof raw === "object" && raw !== null && "markets" in raw ? raw.markets : undefined;
   return Array.isArray(markets) ? markets : [];
 }
-export const marketsQuery = z.strictObject(pageQuery);
-export type MarketsQuery = z.infer<typeof marketsQuery>;

@@ -47,11 +47,11 @@ export async function recordWaiting(
   split: Split,
   driven: Extract<Driven, { state: "waiting" }>,
 ): Promise<void> {
-  const { network, did } = job;
+  const { network } = job;
   const { reason, txHash } = driven;
   await commit(db, [
     recordRegistration(db, job, { registrationTx: txHash, reason: reason === "mining" ? null : reason }),
-    recordSplit(db, network, did, split, driven, Date.now()),
+    recordSplit(db, job, split, driven, Date.now()),
     ...(reason === "insufficient_gas" ? [raiseAlert(db, toProvisioningGasAlert(network))] : []),
   ]);
 }
@@ -106,9 +106,9 @@ async function settleOnce(deps: Deps, job: Provisioning, result: Provisioned): P
   const moves = decideMarketMoves(facts, job, settling, now);
   await commitAll(deps, [
     ...(environment === found.agent.environment ? [] : [refusePromoted(db, found.agent)]),
-    recordSplit(db, network, did, { ...result.split, wallet: pickHeldWallet(result) }, result.driven, Date.now()),
+    recordSplit(db, job, { ...result.split, wallet: pickHeldWallet(result) }, result.driven, Date.now()),
     ...("failed" in said && said.failed === "cancelled" ? [raiseAlert(db, toCancelledChangeAlert(job))] : []),
-    ...(await recordSettled(deps, job, facts, settling, moves, now)),
+    ...(await recordSettled(deps, job, facts, { ...settling, moves }, now)),
     ...("failed" in said
       ? []
       : recordWalletNews(deps, job, toWalletFacts(facts), { ...said.onChain, wallet: said.onChain.operationalWallet })),
@@ -160,9 +160,9 @@ async function keepWaiting(
     );
   await commitAll(deps, [
     ...(found && job.environment !== found.agent.environment ? [refusePromoted(db, found.agent)] : []),
-    recordSplit(db, job.network, job.did, split, { state: "waiting", reason: "mining", txHash }, Date.now()),
+    recordSplit(db, job, split, { state: "waiting", reason: "mining", txHash }, Date.now()),
     ...moves.flatMap(({ before, after }) => updateMarket(db, before, after)),
-    ...(await signMovedMarkets(deps, job, facts, moves, null, now)),
+    ...(await signMovedMarkets(deps, job, facts, { moves, escrow: null }, now)),
     ...recordWalletNews(deps, job, toWalletFacts(facts), { wallet: null, scheduled: waits }),
   ]);
   return applyMoves(markets, moves);
@@ -231,8 +231,7 @@ async function recordSettled(
   deps: Deps,
   job: Provisioning,
   facts: Facts,
-  { said, split, base, waiting }: Settling,
-  moves: readonly MarketMove[],
+  { said, split, base, waiting, moves }: Settling & { readonly moves: readonly MarketMove[] },
   now: number,
 ): Promise<Statement[]> {
   const { db } = deps;
@@ -244,7 +243,7 @@ async function recordSettled(
   return [
     ...moves.flatMap(({ before, after }) => updateMarket(db, before, after)),
     ...(escrow ? writeEscrow(deps, job, facts, escrow, now) : []),
-    ...(await signMovedMarkets(deps, job, facts, moves, escrow, now)),
+    ...(await signMovedMarkets(deps, job, facts, { moves, escrow }, now)),
     ...(escrow ? recordProvisionedEvents(deps, job, facts, settled, now) : []),
   ];
 }
@@ -273,8 +272,7 @@ async function signMovedMarkets(
   deps: Deps,
   { environment, network }: Provisioning,
   facts: Facts,
-  moves: readonly MarketMove[],
-  escrow: EscrowRow | null,
+  { moves, escrow }: { readonly moves: readonly MarketMove[]; readonly escrow: EscrowRow | null },
   now: number,
 ): Promise<Statement[]> {
   const { found, newest, markets, otherMarkets, escrows, otherEscrows } = facts;

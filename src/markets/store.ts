@@ -1,4 +1,5 @@
-// Store of a provider's markets. identity/store.ts reads all of them for the document.
+// Store of markets, of the registrations that sandboxes make on mainnets (MKT-25), and of the contract's editions (MKT-22). identity/store.ts reads
+// all markets of a provider for its document.
 
 import { and, asc, eq, inArray, lt, lte, or, type SQL, sql } from "drizzle-orm";
 import type { Due } from "../core/clock.ts";
@@ -198,7 +199,7 @@ export const dropSandboxMarkets = (db: Database, dids: readonly string[]): State
 export const refusePromoted = (db: Database, { did, environment }: Pick<AgentRow, "did" | "environment">): Statement =>
   guard(db, sql`${selectAgentEnvironment(did)} = ${environment}`);
 
-// Store of the registrations that accounts make on mainnets with their sandbox keys (MKT-25).
+// ---- Registrations on mainnets with sandbox keys ---------------------------------------------------------------------------
 
 export const findTrials = (db: Database, { platformId }: Pick<Tenant, "platformId">): Read<MainnetTrials | null> =>
   readOne(db.select().from(mainnetTrials).where(eq(mainnetTrials.platformId, platformId)));
@@ -215,9 +216,7 @@ export const putTrials = (db: Database, before: MainnetTrials | null, after: Mai
           .where(and(eq(mainnetTrials.platformId, before.platformId), eq(mainnetTrials.total, before.total))),
       );
 
-// ---- All accounts that are not accredited ----------------------------------------------------------------------------------
-
-/** The key of the row that counts all of them together. */
+/** The key of the row that counts all accounts together that are not accredited. */
 const TOGETHER = { platformId: "" } as const;
 export const findTogether = (db: Database): Read<MainnetTrials | null> => findTrials(db, TOGETHER);
 
@@ -249,8 +248,9 @@ export const hasJustReached = (from: number, { further, now }: Further): Conditi
   sql`exists (select 1 from ${mainnetTrials} where platform_id = ${TOGETHER.platformId}
     and ${countInLastDay(now)} between ${from} and ${from + further - 1})`;
 
-// Store of the editions of the contract (MKT-22): for each network its present edition, and a walk for each provider that is still to move.
+// ---- Editions of the contract ----------------------------------------------------------------------------------------------
 
+/** Finds the present edition of each network. A walk moves each provider that is still in another one. */
 export const findEditions = (db: Database): Read<EditionRow[]> => readAll(db.select().from(registeredEditions));
 
 /**

@@ -1,5 +1,5 @@
 // Limits the cost of sandboxes on mainnets (MKT-25): a provider that a sandbox key registers there costs the registrar gas, and opening a sandbox
-// is free.
+// is free. Also tends the waiting transactions of the service's keys (CHN-17).
 import type { ManagementCall, ManagementCaller } from "../call.ts";
 import { recordLowGas } from "../chain/availability-store.ts";
 import { computeGasThreshold, findNetwork, type Network, requireNetwork } from "../chain/networks.ts";
@@ -96,13 +96,12 @@ const toRegistrationsAlert = (from: number, most: number): Alert => ({
   message: `${from} providers were registered on mainnets from sandboxes within 24 hours. From ${most} on, registrations are refused.`,
 });
 
-// Tends the transactions of the service's keys each minute: resends or replaces waiting ones, and alerts about gas and delays (CHN-17, JOB-9).
+// ---- Transactions of the service's keys ------------------------------------------------------------------------------------
 
-/** A transaction that has waited longer raises an alert. */
-const WAITING_TOO_LONG_MS = 5 * MINUTE_MS;
 /** The network takes no new intents until its account has not been found low for this long (PAY-24). */
 const LOW_GAS_MS = LOW_GAS_SECONDS * SECOND_MS;
 
+/** Resends or replaces waiting transactions each minute, and alerts about gas and delays (JOB-9). */
 const createTender = (name: string, signer: SignerName): EachJob => ({
   kind: "each",
   name,
@@ -135,6 +134,9 @@ async function raiseWrongChain({ db }: Deps, { network, chain_id }: Network): Pr
   await commit(db, [raiseAlert(db, { kind: "network", subject: network, message })]);
   return true;
 }
+
+/** A transaction that has waited longer raises an alert. */
+const WAITING_TOO_LONG_MS = 5 * MINUTE_MS;
 
 function toSignerAlerts(
   configured: Network,

@@ -1,4 +1,5 @@
-// Compares the wallets of markets: the contract has one split per agent and network, whatever the environment (MKT-9).
+// Operational wallets: compares those of markets, because the contract has one split per agent and network, whatever the environment (MKT-9); limits
+// their changes (MKT-24), and records notices about them (MKT-32).
 import { noteWalletAsks } from "../agents/store.ts";
 import type { WalletChange } from "../chain/gateway.ts";
 import type { Deps } from "../context.ts";
@@ -106,10 +107,11 @@ export const wasNeverProviders = (wallet: string | null, network: string, escrow
 export const findWalletOn = (rows: readonly MarketRow[], network: string): string =>
   rows.find((row) => row.network === network)?.operationalWallet ?? "";
 
-// Limits an agent's changes of operational wallets in 24 hours of real time: each may cost the registrar a transaction (MKT-24).
+// ---- The limit of changes --------------------------------------------------------------------------------------------------
 
 type Asks = Pick<AgentRow, "walletAsks">;
 
+/** Bounds an agent's changes in 24 hours of real time: each may cost the registrar a transaction. */
 const BOUND = {
   most: WALLET_CHANGES_A_DAY,
   message: `An agent can change its operational wallets at most ${WALLET_CHANGES_A_DAY} times in 24 hours.`,
@@ -128,8 +130,7 @@ export const mayChangeWallet = (agent: Asks, now: number): boolean =>
 export const recordWalletChange = (db: Database, agent: Asks & Pick<AgentRow, "did">, now: number): Statement =>
   noteWalletAsks(db, agent.did, [...filterLastDay(agent.walletAsks, now), now]);
 
-// Notices about operational wallets (MKT-32): the wallet that the contract pays for a provider, and scheduled changes. Each change is a mail and
-// an entry of the activity log.
+// ---- Notices ---------------------------------------------------------------------------------------------------------------
 
 type Place = Pick<MarketRow, "did" | "environment" | "network">;
 
@@ -191,7 +192,7 @@ type Change = {
   readonly asked: boolean;
 };
 
-/** Writes mail and entry once for both environments: in the environment of the settled market, or in the agent's own (MKT-32). */
+/** Writes a mail and an activity entry once for both environments: in the environment of the settled market, or in the agent's own (MKT-32). */
 function recordChange(
   { db, clock }: Deps,
   { did, environment, network }: Place,
