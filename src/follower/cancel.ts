@@ -5,7 +5,7 @@ import { ServiceError } from "../core/errors.ts";
 import { CHAIN_LOOK_MS } from "../core/limits.ts";
 import type { IntentRow } from "../db/tables/money.ts";
 import { toEffectiveIntentStatus } from "../intents/states.ts";
-import { markIntentCancelled as cancelStatements, findIntentFor } from "../intents/store.ts";
+import { findIntentFor, markIntentCancelled } from "../intents/store.ts";
 import { recordEventForParties } from "../journal/events.ts";
 import { moveHolds } from "../payments/hold-store.ts";
 import { refuseNonParties, toIntentView } from "../payments/read.ts";
@@ -31,7 +31,7 @@ export async function cancelUnpaidIntent(call: AgentCall, intentId: string): Pro
   const rated = call.did !== intent.consumerDid;
   await call.commit(
     [
-      ...cancelStatements(db, intent, { now, rated }),
+      ...markIntentCancelled(db, intent, { now, rated }),
       ...moveHolds(db, intent, cancelled),
       ...recordEventForParties(db, intent, now, { type: "intent.abandoned", object: view }),
     ],

@@ -110,7 +110,7 @@ async function followStep(deps: Deps, network: Network): Promise<Step> {
       await commit(db, [raiseAlert(db, toContradictingAnswersAlert(name))]);
     if (!read.ok || read.value.state === "behind") return createEmptyStep("stuck");
     if (read.value.state === "read") {
-      const recorded = await recordChainReading(deps, network, known, read.value, beganAt);
+      const recorded = await recordChainReading(deps, network, known, { ...read.value, beganAt });
       if (!(await compareBookedSettlements(deps, network, recorded, unchecked))) return createEmptyStep("far");
       // A reorg may have removed the events of a facilitated settlement whose block is not booked yet.
       const isUnbooked = unchecked.some(
@@ -171,11 +171,10 @@ export async function recordChainReading(
   deps: Deps,
   network: Network,
   known: FollowerRow | null,
-  read: Read,
-  beganAt: number,
+  read: Read & { readonly beganAt: number },
   stored?: Parameters<typeof bookReading>[3],
 ): Promise<Step> {
-  const { from, head, end, settled, events, paused, second } = read;
+  const { from, head, end, settled, events, paused, second, beganAt } = read;
   const token = network.token.toLowerCase();
   const own = events.filter((event): event is TokenMovement => isMovement(event) && event.token === token);
   const alone = network.fallback_rpc_url !== undefined && settled !== null && second === null;

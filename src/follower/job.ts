@@ -1,5 +1,5 @@
-// The minute's run of the follower on every network (CHN-24): reads to the head, and compares the next vaults with their lines. The trigger itself
-// does this if nothing has happened, otherwise a queue message does.
+// Runs the follower each minute on every network (CHN-24): reads to the head, and compares the next vaults with their lines. The trigger itself does
+// this if nothing has happened, otherwise a queue message does.
 import { requireNetwork } from "../chain/networks.ts";
 import type { Deps } from "../context.ts";
 import { Conflict } from "../core/retry.ts";
@@ -29,22 +29,10 @@ export const followChains: EachJob = {
   },
 };
 
-/** A message begins no further step once it has sent this many statements, because one invocation runs several messages (JOB-12). */
-const STATEMENTS_OF_MESSAGE = 150;
-
-/** Returns false if no node answered or the time was over: the message of the next minute continues. A full run sends its next message itself. */
-export async function followChain(deps: Deps, network: string, until: number): Promise<boolean> {
-  const followed = await followNetwork(deps, network, until, { most: STATEMENTS_OF_MESSAGE });
-  if (followed === "full") await deps.env.CHAIN_QUEUE.send({ kind: "follow_chain", network });
-  if (followed !== "level") return followed === "full";
-  await checkNextVaults(deps, network);
-  return true;
-}
-
-// Follows a network without new events in the minute's trigger itself (CHN-24): books the blocks, compares the next vaults, and writes one row. In
-// every other case it changes nothing, and the queue's message does all the work.
-
-/** Returns false if there is more to do, or if no node answers credibly. */
+/**
+ * Follows a network without new events in the minute's trigger itself: books the blocks, compares the next vaults, and writes one row. Changes
+ * nothing and returns false if there is more to do, or if no node answers credibly.
+ */
 export async function followQuiet(deps: Deps, name: string): Promise<boolean> {
   const { db, chain } = deps;
   const network = requireNetwork(deps.config.networks, name);
@@ -62,18 +50,24 @@ export async function followQuiet(deps: Deps, name: string): Promise<boolean> {
   const checkedDid = to && (await findLevelTurnEnd(deps, network, to, turn));
   if (checkedDid === null) return false;
   try {
-    const { followed } = await recordChainReading(
-      deps,
-      network,
-      { ...known, checkedDid },
-      read.value,
-      beganAt,
-      NOTHING_STORED,
-    );
+    const now = { ...known, checkedDid };
+    const { followed } = await recordChainReading(deps, network, now, { ...read.value, beganAt }, NOTHING_STORED);
     return followed === "level";
   } catch (thrown) {
     // Another run has booked these blocks.
     if (thrown instanceof Conflict) return false;
     throw thrown;
   }
+}
+
+/** A message begins no further step once it has sent this many statements, because one invocation runs several messages (JOB-12). */
+const STATEMENTS_OF_MESSAGE = 150;
+
+/** Returns false if no node answered or the time was over: the message of the next minute continues. A full run sends its next message itself. */
+export async function followChain(deps: Deps, network: string, until: number): Promise<boolean> {
+  const followed = await followNetwork(deps, network, until, { most: STATEMENTS_OF_MESSAGE });
+  if (followed === "full") await deps.env.CHAIN_QUEUE.send({ kind: "follow_chain", network });
+  if (followed !== "level") return followed === "full";
+  await checkNextVaults(deps, network);
+  return true;
 }

@@ -26,7 +26,7 @@ export async function rewindToKept(deps: Deps, network: Network, known: Follower
     await commit(db, [raiseAlert(db, toBeyondNotesAlert(name))]);
     return false;
   }
-  await undoBlocks(deps, network, known, notes, kept, known.rereadFor);
+  await undoBlocks(deps, network, known, { notes, kept, rereadFor: known.rereadFor });
   return true;
 }
 
@@ -52,17 +52,22 @@ export async function rewindForReread(
   );
   if (kept === null) return "beyond";
   if (kept === "unknown") return "unknown";
-  await undoBlocks(deps, network, known, notes, kept, rereadFor);
+  await undoBlocks(deps, network, known, { notes, kept, rereadFor });
   return "rewound";
 }
+
+/** `kept`: the last block that stays booked. */
+type Rewind = {
+  readonly notes: readonly BookedBlock[];
+  readonly kept: BlockRef;
+  readonly rereadFor: FollowerRow["rereadFor"];
+};
 
 async function undoBlocks(
   deps: Deps,
   network: Network,
   known: FollowerRow,
-  notes: readonly BookedBlock[],
-  kept: BlockRef,
-  rereadFor: string | null,
+  { notes, kept, rereadFor }: Rewind,
 ): Promise<void> {
   const { db } = deps;
   const name = network.network;

@@ -1,5 +1,5 @@
 // Records the consequences of an escrow's new state that the follower has booked: on the agent's row and document, as an event and in the directory
-// (MKT-17). An agent in FUNDING whose escrows are all funded becomes ACTIVE (AGT-34).
+// (MKT-17). An agent in FUNDING whose escrows are all funded becomes ACTIVE (AGT-34). Also records a follower that is late.
 import { hasAttestationUntil } from "../agents/find-store.ts";
 import { recordEscrowChange } from "../agents/ratings.ts";
 import { reviseAgent } from "../agents/revise.ts";
@@ -131,9 +131,12 @@ export function fundAgent(
   );
 }
 
-// Records that a run of the follower did not reach a head of this minute. After a while the network takes no new intents (PAY-24), and an operator
-// gets an alert (JOB-9).
+// ---- A late follower -------------------------------------------------------------------------------------------------------
 
+/**
+ * Records that a run did not reach a head of this minute. After a while the network takes no new intents (PAY-24), and an operator gets an alert
+ * (JOB-9).
+ */
 export async function recordLag({ db }: Deps, network: string): Promise<void> {
   const { standings } = await readBatch(db, { standings: findAvailabilities(db, [network]) });
   const [standing] = standings;
