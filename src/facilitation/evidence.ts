@@ -1,4 +1,5 @@
-// Compares the chain's facts with the intent (FAC-6 to FAC-9). Pure: it returns a settlement or throws the refusal.
+// Compares the chain's facts with the intent (FAC-6 to FAC-9): returns a settlement or throws the refusal. A network's second node is asked before a
+// final refusal, which ends the caller's attempts, and before a large settlement counts (FAC-20).
 import type { AgentCall } from "../call.ts";
 import type { ChainResult, Settled, SettlementReading } from "../chain/gateway.ts";
 import { hashDid, hashIntent } from "../chain/hashes.ts";
@@ -165,8 +166,7 @@ export function judgePayment(
   return paid;
 }
 
-// Asks a network's second node before a final refusal, which ends the caller's attempts, and before a large settlement counts (FAC-20). If the nodes
-// contradict each other about a mined transaction, an alert reports it.
+// ---- Two nodes -------------------------------------------------------------------------------------------------------------
 
 /** Refusals after which a caller does not ask again; `payment_not_found` asks to be repeated. */
 const FINAL_REFUSALS: readonly ErrorCode[] = ["settlement_verification_failed", "amount_mismatch", "intent_expired"];
@@ -189,7 +189,7 @@ const REFUTED_CHECKS: ReadonlySet<unknown> = new Set<FailedCheck>([
 
 /**
  * Judges a reading; `judge` throws the refusal. If the second node contradicts the first or does not answer, the chain counts as unavailable. No more
- * counts than the vault holds by the lower of both readings.
+ * counts than the vault holds by the lower of both readings. An alert reports nodes that contradict each other about a mined transaction.
  */
 export async function judgeByTwo<T>(
   { db, deps }: AgentCall,

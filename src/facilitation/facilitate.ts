@@ -1,4 +1,4 @@
-// Facilitates a payment (FAC-1). The body decides between the two forms: by intent (by-intent.ts) and by payment (by-payment.ts).
+// Facilitates a payment (FAC-1). The body decides between the two forms: by intent, and by payment, the form of AEA/P clients.
 import type { AgentCall } from "../call.ts";
 import type { Settled } from "../chain/gateway.ts";
 import { hashDid, parseTxHash } from "../chain/hashes.ts";
@@ -52,7 +52,7 @@ export async function facilitate(call: AgentCall, input: FacilitationInput): Pro
   return facilitatePayment(call, { txHash, network, pair: { providerDid, consumerDid } });
 }
 
-// Facilitation by intent (FAC-1): the body names the intent, and its other members are checked against the stored one.
+// ---- By intent -------------------------------------------------------------------------------------------------------------
 
 type IntentClaim = {
   readonly intentId: string;
@@ -62,7 +62,8 @@ type IntentClaim = {
   readonly said: ClaimedParties;
 };
 
-export async function facilitateIntent(call: AgentCall, claim: IntentClaim): Promise<FacilitationView> {
+/** Checks the other members of the body against the stored intent. */
+async function facilitateIntent(call: AgentCall, claim: IntentClaim): Promise<FacilitationView> {
   const { intentId, txHash } = claim;
   const { config, chain } = call.deps;
   const { intent, used, bound, provider, consumer, caller } = await readIntentFacts(call, claim);
@@ -116,15 +117,18 @@ function readIntentFacts(call: AgentCall, { intentId, txHash }: IntentClaim) {
   return call.read(reads, { clock: ({ intent }) => intent?.clockOffsetMs });
 }
 
-// Facilitation by payment, the form of AEA/P clients (FAC-1, FAC-8). The settled amount finds the intent, so the chain is read before the first trip,
-// but never for a caller that has shown only a certificate (FAC-3).
+// ---- By payment ------------------------------------------------------------------------------------------------------------
 
 type PaymentClaim = { readonly txHash: string; readonly network: Network; readonly pair: Pair };
 
 /** `network`: as the body names it. */
 type ClaimedPayment = Omit<PaymentClaim, "network"> & { readonly network: string };
 
-export async function facilitatePayment(call: AgentCall, claimed: ClaimedPayment): Promise<FacilitationView> {
+/**
+ * The settled amount finds the intent (FAC-8), so the chain is read before the first trip, but never for a caller that has shown only a certificate
+ * (FAC-3).
+ */
+async function facilitatePayment(call: AgentCall, claimed: ClaimedPayment): Promise<FacilitationView> {
   const { pair, txHash } = claimed;
   await refuseOutsiders(call, pair);
   await proveParty(call, pair, pair);
@@ -170,7 +174,6 @@ async function refuseNetwork(call: AgentCall): Promise<never> {
   throw toUnverifiedError("network");
 }
 
-/** Reads the facts in the first trip. No read grows with any history. */
 function readPaymentFacts(call: AgentCall, claim: PaymentClaim, early: Mined | null, settled: Settled | undefined) {
   const { db } = call;
   const { network, pair, txHash } = claim;

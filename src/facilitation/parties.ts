@@ -1,4 +1,5 @@
 // Proves that the caller may facilitate: either agent of the pair as itself, or any caller with the consumer's proof bound to the provider (FAC-2).
+// Also checks that the payment went to a wallet that the service had registered (FAC-17).
 import { type AgentCall, type Precheck, precheck } from "../call.ts";
 import type { Settled } from "../chain/gateway.ts";
 import { ServiceError } from "../core/errors.ts";
@@ -70,8 +71,7 @@ export function refuseMixed(environments: readonly (Environment | undefined)[]):
   if (new Set(environments.filter((one) => one !== undefined)).size > 1) throw new ServiceError("environment_mismatch");
 }
 
-// Checks that the service had registered the paid wallet, in force at the payment's block (FAC-17). The contract pays the wallet that it has stored,
-// and a stolen registrar key could have changed that one.
+// ---- The paid wallet -------------------------------------------------------------------------------------------------------
 
 type PaidSettlement = {
   readonly providerDid: string;
@@ -82,12 +82,10 @@ type PaidSettlement = {
   readonly bookedBlock: number | null;
 };
 
-/** Sends the follower, which may not have read yet that a wallet of the provider named this one, and refuses for now. */
-function awaitFollower(call: AgentCall, network: string): never {
-  call.background(call.deps.env.CHAIN_QUEUE.send({ kind: "follow_chain", network }).catch(() => undefined));
-  throw toUnansweredError("wallet_unread");
-}
-
+/**
+ * Throws unless the service had registered the paid wallet, in force at the payment's block. The contract pays the wallet that it has stored, and a
+ * stolen registrar key could have changed that one.
+ */
 export async function requireWallet(call: AgentCall, paid: PaidSettlement, escrow: EscrowRow | null): Promise<void> {
   const { db } = call;
   const { providerDid, network, settlement, mined, bookedBlock } = paid;
@@ -122,4 +120,10 @@ export async function requireWallet(call: AgentCall, paid: PaidSettlement, escro
     block: mined.blockNumber,
     confirmed_by: null,
   });
+}
+
+/** Sends the follower, which may not have read yet that a wallet of the provider named this one, and refuses for now. */
+function awaitFollower(call: AgentCall, network: string): never {
+  call.background(call.deps.env.CHAIN_QUEUE.send({ kind: "follow_chain", network }).catch(() => undefined));
+  throw toUnansweredError("wallet_unread");
 }

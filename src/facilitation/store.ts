@@ -170,10 +170,10 @@ export const countWholeEscrow = (db: Database, { transactionId, uncounted }: Tra
       ),
   );
 
+/** The columns of the consumer that facilitation reads. */
 export type Buyer = Pick<AgentRow, "did" | "environment" | "principalId">;
 const buyerColumns = { did: agents.did, environment: agents.environment, principalId: agents.principalId };
 
-/** The columns of the consumer that facilitation reads. */
 const selectBuyerOfIntent = compileOnce((db) =>
   db
     .select(buyerColumns)
@@ -192,8 +192,9 @@ export const findTimedBuyer = (db: Database, did: string): Read<Timed<Buyer> | n
       .where(eq(agents.did, did)),
   );
 
-// Store of the lists of transactions: an agent's (AGT-37) and an account's (FAC-19). Each merges ranges of the indexes of both sides.
+// ---- Lists -----------------------------------------------------------------------------------------------------------------
 
+// Each list merges ranges of the indexes of both sides.
 const TABLE = sql`transactions`;
 const AT = sql`settled_at`;
 const ID = sql`transaction_id`;
@@ -206,6 +207,7 @@ const readTransactions = (db: Database, from: readonly SQL[], limit: number): Re
     limit,
   );
 
+/** Lists an agent's transactions in an environment, newest first (AGT-37). */
 export const listTransactions = (
   db: Database,
   { did, environment }: { readonly did: string; readonly environment: Environment },
@@ -220,7 +222,7 @@ export type TransactionFilter = AccountFilter & {
   readonly until?: number | undefined;
 };
 
-/** Lists the transactions of an account in an environment, newest first. A transaction between two of its agents is listed once. */
+/** Lists the transactions of an account in an environment, newest first (FAC-19). A transaction between two of its agents is listed once. */
 export const listAccountTransactions = (
   db: Database,
   tenant: Tenant,
@@ -230,7 +232,7 @@ export const listAccountTransactions = (
   const by = until === undefined ? undefined : until - 1;
   const bounds = and(since === undefined ? undefined : sql`${AT} >= ${since}`, isBelow(AT, ID, after, by));
   if (status === "reversed") return readTransactions(db, buildReversedRanges(tenant, whose, bounds), limit);
-  const among = status === undefined ? bounds : and(bounds, sql`reversed_at is null`);
+  const among = status === undefined ? bounds : and(bounds, IS_NOT_REVERSED);
   return readTransactions(db, buildAccountRanges(TABLE, tenant, whose, among), limit);
 };
 

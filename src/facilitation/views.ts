@@ -1,4 +1,5 @@
-// Maps rows to the shapes of schema.ts. An answer is made from the rows alone, so a retry gets the first call's answer (FAC-13).
+// Maps rows to the shapes of responses.ts, and answers whether a settlement stands. An answer is made from the rows alone, so a retry gets the first
+// call's answer (FAC-13).
 import type { PublicCall } from "../call.ts";
 import { formatTokenUnits, requireNetwork, toCaip2 } from "../chain/networks.ts";
 import type { Config } from "../context.ts";
@@ -57,9 +58,7 @@ function toSettlementFields(config: Config, row: TransactionRow) {
   };
 }
 
-// Answers whether a facilitated settlement stands, to any caller that has its receipt (FAC-23). A receipt never expires, and a reorg may have removed
-// its settlement.
-
+/** Answers any caller that has the receipt (FAC-23): a receipt never expires, and a reorg may have removed its settlement. */
 export async function getFacilitationStatus(call: PublicCall, facilitationId: string): Promise<FacilitationStatusView> {
   const { found } = await call.read({ found: findTransaction(call.db, facilitationId) });
   if (!found) throw new ServiceError("not_found");

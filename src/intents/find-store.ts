@@ -1,4 +1,4 @@
-// Reads of intents by the facts that a payment, a job or a call has.
+// Store of the reads of intents: by the facts that a call or a job has, and by the payments that they are for (PAY-21).
 
 import { and, asc, desc, eq, getTableColumns, gt, lte, or, type Placeholder, type SQL, sql } from "drizzle-orm";
 import { encodeStoredHash, type Hash, hashDid, hashTerms } from "../chain/hashes.ts";
@@ -102,9 +102,9 @@ export const selectRatedConsumers = (intentIds: SQL<string>): SQL =>
   sql`(select consumer_did as did, environment, provider_principal_id as principal_id from payment_intents
     where ${isOneOf(sql`intent_id`, intentIds)})`;
 
-// Reads of the intents that payments are for: by the payment that the follower has bound, by name, and by terms (PAY-21).
+// ---- By payments -----------------------------------------------------------------------------------------------------------
 
-/** The intents that payments of a transaction are bound to, or were bound to until a reorg removed them (PAY-21). */
+/** The intents that payments of a transaction are bound to, or were bound to until a reorg removed them. */
 const selectPaidBy = (db: Database, network: SQL | Placeholder) => {
   const on = sql`${paymentIntents.network} = ${network}`;
   const txHash = sql.placeholder("txHash");
@@ -132,6 +132,11 @@ export const findIntentsPaidBy = (db: Database, network: string, txHash: string)
 export const findIntentsPaidOnSameNetwork = (db: Database, intentId: string, txHash: string): Read<PaidIntent[]> =>
   readAll(selectPaidOnNetworkOfIntent(db, { intentId, txHash }));
 
+const timedIntentColumns = {
+  ...getTableColumns(paymentIntents),
+  clockOffsetMs: selectConsumersOffset(paymentIntents),
+};
+
 /** Finds the intents that lost one of these payments to a reorg. */
 export const findIntentsWithLostPayments = (
   db: Database,
@@ -141,7 +146,7 @@ export const findIntentsWithLostPayments = (
   const wanted = payments.map(({ txHash, logIndex }) => [txHash, logIndex]);
   return readAll(
     db
-      .select({ ...getTableColumns(paymentIntents), clockOffsetMs: selectConsumersOffset(paymentIntents) })
+      .select(timedIntentColumns)
       .from(sql`${eachOf(wanted)} k`)
       .crossJoin(paymentIntents)
       // Literal text, so that SQLite uses the partial index.
@@ -162,7 +167,7 @@ export const findPaidIntents = (
 ): Read<Timed<IntentRow>[]> =>
   readAll(
     db
-      .select({ ...getTableColumns(paymentIntents), clockOffsetMs: selectConsumersOffset(paymentIntents) })
+      .select(timedIntentColumns)
       .from(paymentIntents)
       .where(
         and(
@@ -181,7 +186,7 @@ export const findPaidIntents = (
 export const findBoundIntents = (db: Database, network: string): Read<Timed<IntentRow>[]> =>
   readAll(
     db
-      .select({ ...getTableColumns(paymentIntents), clockOffsetMs: selectConsumersOffset(paymentIntents) })
+      .select(timedIntentColumns)
       .from(sql`followers f`)
       .crossJoin(sql`${eachOf(sql`f.bound`)} b`)
       .crossJoin(paymentIntents)
@@ -191,7 +196,7 @@ export const findBoundIntents = (db: Database, network: string): Read<Timed<Inte
 export const findIntentsByHash = (db: Database, hashes: readonly string[]): Read<Timed<IntentRow>[]> =>
   readAll(
     db
-      .select({ ...getTableColumns(paymentIntents), clockOffsetMs: selectConsumersOffset(paymentIntents) })
+      .select(timedIntentColumns)
       .from(sql`${eachOf([...new Set(hashes)])} k`)
       .crossJoin(paymentIntents)
       .where(sql`${paymentIntents.intentHash} = k.value`),
@@ -220,10 +225,7 @@ export const findIntentsOfTerms = (
   const found = sql`select j.value from ${eachOf(wanted)} k
     cross join ${eachOf(sql`(select json_group_array(intent_id) from (${payable}))`)} j`;
   return readAll(
-    db
-      .select({ ...getTableColumns(paymentIntents), clockOffsetMs: selectConsumersOffset(paymentIntents) })
-      .from(paymentIntents)
-      .where(sql`${paymentIntents.intentId} in (${found})`),
+    db.select(timedIntentColumns).from(paymentIntents).where(sql`${paymentIntents.intentId} in (${found})`),
   );
 };
 
@@ -234,7 +236,7 @@ const selectOffset = (of: SQL): SQL => sql`case when ${of}.environment = 'sandbo
 export const findIntentsAwaitingLostPayment = (db: Database, network: string): Read<Timed<IntentRow>[]> =>
   readAll(
     db
-      .select({ ...getTableColumns(paymentIntents), clockOffsetMs: selectConsumersOffset(paymentIntents) })
+      .select(timedIntentColumns)
       .from(paymentIntents)
       // Literal text, so that SQLite uses the partial index.
       .where(
