@@ -1,4 +1,4 @@
-// Opens a payment intent for either party against the consumer's policy (PAY-1 to PAY-12).
+// Opens a payment intent for either party against the consumer's policy (PAY-1 to PAY-12), also in the form of AEA/P clients (PAY-18, PAY-19).
 import { type AgentCall, type Precheck, precheck } from "../call.ts";
 import { encodeStoredHash, hashDid, hashIntent, hashTerms, namesNoPayer } from "../chain/hashes.ts";
 import { findNetwork } from "../chain/networks.ts";
@@ -187,8 +187,9 @@ export function precheckIntent(call: AgentCall, input: Partial<IntentInput>): Pr
   });
 }
 
-// The form of AEA/P clients (PAY-18, PAY-19): answers where to pay and, given the parties and the amount, opens an intent.
+// ---- The form of AEA/P clients ---------------------------------------------------------------------------------------------
 
+/** Answers where to pay and, given the parties and the amount, opens an intent. */
 export async function getPaymentAddress(call: AgentCall, query: AddressQuery): Promise<AddressView> {
   const { networks } = call.deps.config;
   const network = findNetwork(networks, query.network);

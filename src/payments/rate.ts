@@ -1,5 +1,5 @@
 // Rates consumers for intents that they opened themselves and left unpaid (TSK-11); an intent that the provider opened gives no signal. The signal
-// comes when no late payment can settle the intent any more, so it never has to be undone.
+// comes when no late payment can settle the intent any more, so it never has to be undone. Also refuses new intents on closed networks (PAY-24).
 import {
   addChangedRows,
   applyChangedRows,
@@ -145,15 +145,7 @@ function rateConsumer(deps: Deps, intent: Timed<IntentRow>, source: AgentWithPri
   );
 }
 
-// Refuses new intents on closed networks (PAY-24), and sends the follower to a network that it reads late.
-
-/** Seconds after which a client should try again. */
-const RETRY_SECONDS: Readonly<Record<Closure, number>> = { lag: 30, paused: 60, low_gas: 60 };
-const MESSAGES: Readonly<Record<Closure, string>> = {
-  lag: "The network could not be read for some time: it takes no new payment intents.",
-  paused: "The settlement contract is paused: its network takes no new payment intents.",
-  low_gas: "The service has too little gas on the network: it takes no new payment intents.",
-};
+// ---- Closed networks -------------------------------------------------------------------------------------------------------
 
 /** Compares with real time, as everything about the chain does. */
 export function refuseClosedNetwork(standing: NetworkAvailability | undefined): void {
@@ -172,6 +164,14 @@ export function refuseClosedNetwork(standing: NetworkAvailability | undefined): 
     },
   });
 }
+
+/** Seconds after which a client should try again. */
+const RETRY_SECONDS: Readonly<Record<Closure, number>> = { lag: 30, paused: 60, low_gas: 60 };
+const MESSAGES: Readonly<Record<Closure, string>> = {
+  lag: "The network could not be read for some time: it takes no new payment intents.",
+  paused: "The settlement contract is paused: its network takes no new payment intents.",
+  low_gas: "The service has too little gas on the network: it takes no new payment intents.",
+};
 
 /** `notes` belong in the call's own batch; `send` runs after it. */
 export type FollowerSending = { readonly notes: readonly Statement[]; readonly send: () => void };

@@ -1,4 +1,4 @@
-// Reads an intent for its parties (PAY-17).
+// Reads an intent for its parties (PAY-17), lists an agent's own intents (PAY-22), and maps rows to the shapes of responses.ts (PAY-2).
 import { type AgentCall, type Precheck, precheck, readPage } from "../call.ts";
 import { type Hash, hashDid, hashIntent } from "../chain/hashes.ts";
 import { formatTokenUnits, type Network, requireNetwork, toCaip2 } from "../chain/networks.ts";
@@ -39,8 +39,6 @@ export function refuseNonParties<I extends IntentRow>(call: AgentCall, intent: I
   refuseStrangers(call, intent);
 }
 
-// Lists an agent's own intents (PAY-22).
-
 export async function getIntents(call: AgentCall, query: IntentQuery): Promise<Page<IntentView>> {
   const { db, deps, did } = call;
   const { status, role } = query;
@@ -61,28 +59,7 @@ export async function getIntents(call: AgentCall, query: IntentQuery): Promise<P
   );
 }
 
-// Maps rows to the shapes of schema.ts: the data that a payer needs, and the on-chain hashes of the parties (PAY-2).
-
-type Place = Omit<AddressView, "intent_id" | "expires_at">;
-
-export const toAddressView = (network: Network): Place => ({
-  contract: network.settlement_contract,
-  token: network.token,
-  chain_id: network.chain_id,
-  currency: network.currency,
-  decimals: network.decimals,
-  network: network.network,
-  caip2: toCaip2(network),
-});
-
-export const toIntentAddressView = (config: Config, intent: IntentRow): AddressView => ({
-  ...toAddressView(requireNetwork(config.networks, intent.network)),
-  intent_id: intent.intentId,
-  expires_at: toIso(intent.expiresAt),
-});
-
-const toPaymentView = ({ paymentTx, paidAt }: IntentRow): IntentView["payment"] =>
-  paymentTx === null || paidAt === null ? null : { tx_hash: paymentTx, mined_at: toIso(paidAt) };
+// ---- Views -----------------------------------------------------------------------------------------------------------------
 
 type IntentExtras = {
   /** The hold has ended, though no job has recorded this yet. */
@@ -90,27 +67,6 @@ type IntentExtras = {
   /** The end of its task's window. */
   readonly confirmBy?: number | null;
 };
-
-type IntentHashes = Readonly<Record<"providerDidHash" | "consumerDidHash" | "intentHash", Hash>>;
-
-/**
- * The ready `settle` call of an open intent that names its payer, who also gets the refunds: at the contract's highest fee, until the intent's end
- * (PAY-25).
- */
-function toSettleCall(network: Network, intent: IntentRow, named: IntentHashes, now: number): IntentView["call"] {
-  const { amount, payer, operationalWallet, expiresAt } = intent;
-  if (payer === null || toEffectiveIntentStatus(intent, now) !== "OPEN") return null;
-  const data = encodeSettle({
-    ...named,
-    token: network.token as Hash,
-    amount: BigInt(amount),
-    operationalWallet: operationalWallet as Hash,
-    maxFeeBps: SETTLEMENT_FEE_BPS_MAX,
-    deadline: BigInt(Math.floor(expiresAt / SECOND_MS)),
-    refundTo: payer as Hash,
-  });
-  return { to: network.settlement_contract, data, value: "0" };
-}
 
 export function toIntentView(
   config: Config,
@@ -145,3 +101,45 @@ export function toIntentView(
     confirm_by: toIsoOrNull(confirmBy),
   };
 }
+
+const toPaymentView = ({ paymentTx, paidAt }: IntentRow): IntentView["payment"] =>
+  paymentTx === null || paidAt === null ? null : { tx_hash: paymentTx, mined_at: toIso(paidAt) };
+
+type IntentHashes = Readonly<Record<"providerDidHash" | "consumerDidHash" | "intentHash", Hash>>;
+
+/**
+ * The ready `settle` call of an open intent that names its payer, who also gets the refunds: at the contract's highest fee, until the intent's end
+ * (PAY-25).
+ */
+function toSettleCall(network: Network, intent: IntentRow, named: IntentHashes, now: number): IntentView["call"] {
+  const { amount, payer, operationalWallet, expiresAt } = intent;
+  if (payer === null || toEffectiveIntentStatus(intent, now) !== "OPEN") return null;
+  const data = encodeSettle({
+    ...named,
+    token: network.token as Hash,
+    amount: BigInt(amount),
+    operationalWallet: operationalWallet as Hash,
+    maxFeeBps: SETTLEMENT_FEE_BPS_MAX,
+    deadline: BigInt(Math.floor(expiresAt / SECOND_MS)),
+    refundTo: payer as Hash,
+  });
+  return { to: network.settlement_contract, data, value: "0" };
+}
+
+type Place = Omit<AddressView, "intent_id" | "expires_at">;
+
+export const toAddressView = (network: Network): Place => ({
+  contract: network.settlement_contract,
+  token: network.token,
+  chain_id: network.chain_id,
+  currency: network.currency,
+  decimals: network.decimals,
+  network: network.network,
+  caip2: toCaip2(network),
+});
+
+export const toIntentAddressView = (config: Config, intent: IntentRow): AddressView => ({
+  ...toAddressView(requireNetwork(config.networks, intent.network)),
+  intent_id: intent.intentId,
+  expires_at: toIso(intent.expiresAt),
+});
