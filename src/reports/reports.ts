@@ -115,7 +115,7 @@ async function getOwnTasks(call: AgentCall, query: AccountTaskQuery): Promise<Pa
   const page = await readPage(call, query, hashListing("own tasks", [did], { role, ...filter }));
   const clocks = readClocks(call);
   const sides = role === undefined ? SIDES : [role];
-  const found = await call.read(buildTaskReads(db, sides, { did, environment: null }, filter, clocks, page));
+  const found = await call.read(buildTaskReads(db, { did, environment: null, sides }, filter, clocks, page));
   return toTaskPage(deps.config, mergeTasks(found), page, clocks);
 }
 
@@ -173,7 +173,7 @@ export async function getAgentTasks(call: ManagementCall, did: string, query: Ta
   const filter = { status, outcome, since };
   const page = await readPage(call, query, hashListing("agent tasks", [environment, did], filter));
   const clocks = readClocks(call);
-  const found = await call.read(buildTaskReads(db, SIDES, { did, environment }, filter, clocks, page));
+  const found = await call.read(buildTaskReads(db, { did, environment, sides: SIDES }, filter, clocks, page));
   return toTaskPage(deps.config, mergeTasks(found), page, clocks);
 }
 

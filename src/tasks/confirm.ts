@@ -1,4 +1,4 @@
-// Confirms a task by its consumer, within 72 hours (TSK-2 to TSK-4).
+// Confirms a task by its consumer within 72 hours, or by itself after them (TSK-2 to TSK-4).
 import { addChangedRows, applyChangedRows, type ChangedRows, createChangedRows, pickRows } from "../agents/ratings.ts";
 import type { AgentCall } from "../call.ts";
 import { commitAll } from "../commit.ts";
@@ -56,18 +56,7 @@ function toOutcome({ outcome, score }: ConfirmInput): { outcome: TaskOutcome; sc
   return { outcome, score: outcome === "confirmed" ? 1 : 0 };
 }
 
-// Auto-confirms tasks whose consumer did not answer within 72 hours (TSK-3).
-
-/** Closes the task at the end of its window, however late this is recorded. */
-export const closeAtWindowEnd = (deps: Deps, facts: ClosingFacts, now: number): Statement[] =>
-  closeUnanswered(deps, facts, now).statements;
-
-function closeUnanswered(deps: Deps, facts: ClosingFacts, now: number): Closed {
-  if (!facts.task) throw new Error("a task without its row");
-  const { status, confirmBy } = facts.task.task;
-  const closing = { outcome: "confirmed", score: 1, note: null, at: confirmBy } as const;
-  return closeTask(deps, facts, move(taskMachine, status, "window_ends"), closing, now);
-}
+// ---- The end of the window -------------------------------------------------------------------------------------------------
 
 /** Records the end of each window on the clock that rules it (ACC-9). A late or repeated run changes nothing. */
 export const autoConfirmTasks: EachJob = {
@@ -83,6 +72,17 @@ export const autoConfirmTasks: EachJob = {
   record: autoConfirmOne,
   recordSet: autoConfirmSet,
 };
+
+async function autoConfirmOne(deps: Deps, taskId: string): Promise<boolean> {
+  return retryUnderLocks(deps.env, async (touches) => {
+    const facts = await readBatch(deps.db, prepareClosingReads(deps.db, taskId));
+    const now = deps.clock.now();
+    if (!facts.task || !isDue(facts, now)) return false;
+    touches([facts.task.task.providerDid, facts.task.task.consumerDid]);
+    await commitAll(deps, closeAtWindowEnd(deps, facts, now + facts.task.clockOffsetMs));
+    return true;
+  });
+}
 
 /** Compares on the task's own clock. */
 const isDue = ({ task }: ClosingFacts, now: number): boolean =>
@@ -112,18 +112,18 @@ async function autoConfirmSet(deps: Deps, taskIds: readonly string[]): Promise<S
   return { done, alone };
 }
 
-async function autoConfirmOne(deps: Deps, taskId: string): Promise<boolean> {
-  return retryUnderLocks(deps.env, async (touches) => {
-    const facts = await readBatch(deps.db, prepareClosingReads(deps.db, taskId));
-    const now = deps.clock.now();
-    if (!facts.task || !isDue(facts, now)) return false;
-    touches([facts.task.task.providerDid, facts.task.task.consumerDid]);
-    await commitAll(deps, closeAtWindowEnd(deps, facts, now + facts.task.clockOffsetMs));
-    return true;
-  });
+/** Closes the task at the end of its window, however late this is recorded. */
+export const closeAtWindowEnd = (deps: Deps, facts: ClosingFacts, now: number): Statement[] =>
+  closeUnanswered(deps, facts, now).statements;
+
+function closeUnanswered(deps: Deps, facts: ClosingFacts, now: number): Closed {
+  if (!facts.task) throw new Error("a task without its row");
+  const { status, confirmBy } = facts.task.task;
+  const closing = { outcome: "confirmed", score: 1, note: null, at: confirmBy } as const;
+  return closeTask(deps, facts, move(taskMachine, status, "window_ends"), closing, now);
 }
 
-// Closes several tasks in one batch. They may share agents, so each task is closed on the rows as the tasks before it leave them.
+// ---- Several tasks in one batch --------------------------------------------------------------------------------------------
 
 const buildReadsOfSeveral = compileReads((db, taskIds) => {
   const [sold, bought] = [selectRatedPairs(taskIds, "provider"), selectRatedPairs(taskIds, "consumer")];
@@ -141,10 +141,7 @@ const buildReadsOfSeveral = compileReads((db, taskIds) => {
 });
 
 /** Reads the facts of the tasks that exist, by id, in one trip with as many statements as for one task. */
-export async function readClosingFacts(
-  db: Database,
-  taskIds: readonly string[],
-): Promise<ReadonlyMap<string, ClosingFacts>> {
+async function readClosingFacts(db: Database, taskIds: readonly string[]): Promise<ReadonlyMap<string, ClosingFacts>> {
   const found = await readBatch(db, buildReadsOfSeveral(db, JSON.stringify(taskIds)));
   return new Map(found.tasks.map((task) => [task.task.taskId, pickFacts(found, task)]));
 }
@@ -171,8 +168,8 @@ function pickFacts(found: ReadResults<ReturnType<typeof buildReadsOfSeveral>>, t
   };
 }
 
-/** Returns the facts as the earlier tasks of the batch leave them. */
-export function applyChanges(facts: ClosingFacts, rows: ChangedRows): ClosingFacts {
+/** Returns the facts as the earlier tasks of the batch leave them, because tasks may share agents. */
+function applyChanges(facts: ClosingFacts, rows: ChangedRows): ClosingFacts {
   const { task, provider, consumer } = facts;
   if (!task || !provider || !consumer) return facts;
   const under = pickCounterpartyPrincipals(task.task);

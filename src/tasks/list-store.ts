@@ -1,5 +1,5 @@
-// Store of the list of an agent's tasks (AGT-36). Each filter becomes ranges of a side's index, one for each answer. A task without an answer is open
-// or auto-confirmed by the end of its window, whether or not a job has recorded it (TSK-3).
+// Store of the lists of tasks: an agent's (AGT-36) and an account's (TSK-19). A task without an answer is open or auto-confirmed by the end of its
+// window, whether or not a job has recorded it (TSK-3).
 
 import { and, type SQL, sql } from "drizzle-orm";
 import { CONFIRMATION_WINDOW_HOURS, HOUR_MS } from "../core/limits.ts";
@@ -25,19 +25,19 @@ const WINDOW_MS = CONFIRMATION_WINDOW_HOURS * HOUR_MS;
 const ORDER = sql`confirm_by desc, task_id desc`;
 
 /** `environment`: null for the agent's own. */
-type ListedParty = { readonly did: string; readonly environment: Environment | null };
+type ListedParty = {
+  readonly did: string;
+  readonly environment: Environment | null;
+  readonly sides: readonly Side[];
+};
 
-/** The reads of a page, none for a side without a match. D1 merges at most five ranges, so early ends have a read of their own on each side. */
-export const buildTaskReads = (
-  db: Database,
-  sides: readonly Side[],
-  of: ListedParty,
-  filter: TaskFilter,
-  clocks: Clocks,
-  page: AskedRows,
-) => {
+/**
+ * The reads of a page, none for a side without a match. Each filter becomes ranges of a side's index, one for each answer. D1 merges at most five
+ * ranges, so early ends have a read of their own on each side.
+ */
+export const buildTaskReads = (db: Database, of: ListedParty, filter: TaskFilter, clocks: Clocks, page: AskedRows) => {
   const list = (side: Side, early: boolean) => {
-    if (!sides.includes(side) || (early && of.environment === "production")) return null;
+    if (!of.sides.includes(side) || (early && of.environment === "production")) return null;
     const answers = toAnswerRanges(filter, pickWindowBound(side, clocks)).filter(
       ({ answer }) => (answer === "early") === early,
     );
@@ -136,8 +136,7 @@ function toSqlRanges(
   });
 }
 
-// Store of the list of an account's tasks (TSK-19): scans the settlements of the account's agents and joins each one's task. A task is shown in its
-// state on the clock of its consumer's platform (ACC-9).
+// ---- An account's tasks ----------------------------------------------------------------------------------------------------
 
 /** A row of the scan. The last row of a scan may have no task. */
 export type ListedTask = TaskRow & {
@@ -146,12 +145,7 @@ export type ListedTask = TaskRow & {
   readonly clockOffsetMs: number;
 };
 
-export type AccountTaskFilter = AccountFilter & {
-  readonly status?: TaskStatus | undefined;
-  /** Epoch milliseconds: `since` is inclusive, `until` exclusive. */
-  readonly since?: number | undefined;
-  readonly until?: number | undefined;
-};
+export type AccountTaskFilter = AccountFilter & Omit<TaskFilter, "outcome">;
 
 const [AT, ID] = [sql`settled_at`, sql`transaction_id`];
 const settlementColumns = selectBareColumns(transactions);
@@ -172,7 +166,10 @@ const SHOWN_COLUMNS = {
   clockOffsetMs: OFFSET.as("clock_offset_ms"),
 };
 
-/** Lists the newest settlements first. `now`: real time. A page by status scans at most as many settlements as any other page (db/pages.ts). */
+/**
+ * Scans the settlements of the account's agents, the newest first, and joins each one's task in its state on the clock of its consumer's platform
+ * (ACC-9). `now`: real time. A page by status scans at most as many settlements as any other page (db/pages.ts).
+ */
 export const listAccountTasks = (
   db: Database,
   tenant: Tenant,

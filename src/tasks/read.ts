@@ -1,4 +1,4 @@
-// Reads a task for its parties (TSK-1).
+// Reads a task for its parties (TSK-1), and maps rows to the shapes of responses.ts.
 import { type AgentCall, type Precheck, precheck } from "../call.ts";
 import { formatTokenUnits, requireNetwork } from "../chain/networks.ts";
 import type { Config } from "../context.ts";
@@ -46,7 +46,7 @@ export function refuseNonConsumers(call: AgentCall, task: TaskRow | null): asser
     throw new ServiceError("forbidden", { message: "Only the consumer of a task can confirm it." });
 }
 
-// Maps rows to the tasks of schema.ts at an instant, and to pages of them.
+// ---- Views -----------------------------------------------------------------------------------------------------------------
 
 export function toTaskView(config: Config, task: TaskRow, now: number): TaskView {
   const { status, outcome, score, closedAt } = toEffectiveTask(task, now);

@@ -59,12 +59,8 @@ const selectTasks = (db: Database, where: SQL) =>
     .where(where);
 
 /** Like findTask, for an agent that may be the task's consumer. */
-export const findTaskFor = (
-  db: Database,
-  taskId: string,
-  caller: string,
-): Read<TimedFor<TaskWithTransaction> | null> => {
-  return readOne(
+export const findTaskFor = (db: Database, taskId: string, caller: string): Read<TimedFor<TaskWithTransaction> | null> =>
+  readOne(
     db
       .select({
         task: taskColumns,
@@ -75,7 +71,6 @@ export const findTaskFor = (
       .innerJoin(transactions, eq(transactions.transactionId, tasks.transactionId))
       .where(eq(tasks.taskId, taskId)),
   );
-};
 
 /** A task's id, or an SQL expression of it for reads in the trip that finds the task. */
 export type TaskRef = string | SQL<string>;
@@ -130,6 +125,8 @@ export const findDueTasks = (db: Database, now: number, after: Due, limit: numbe
       .limit(limit),
   );
 
+// ---- Changes ---------------------------------------------------------------------------------------------------------------
+
 export const insertTask = compileInsert((db) => db.insert(tasks));
 
 type ClosedColumn =
@@ -181,25 +178,11 @@ export const setVerdict = (
       ),
   );
 
-// The clock that rules each task of a provider (ACC-9), as expressions for stores.
-
-const RULING_OFFSET = sql`(select p.clock_offset_ms from platforms p where p.platform_id = ruled_by)`;
-
-/** The present instant on the ruling clock. */
-export const selectRulingNow = ({ own, real }: Clocks): SQL =>
-  sql`case when ruled_by is null then ${own} else ${real} + ${RULING_OFFSET} end`;
-
-/** The offset of the ruling clock, or null where the asking agent's clock rules, as it always does for tasks that the agent bought. */
-export const selectRulingOffset = (side: Side): SQL<number | null> =>
-  side === "consumer"
-    ? sql<number | null>`null`
-    : sql<number | null>`case when ruled_by is null then null else ${RULING_OFFSET} end`;
-
-// Store of the intents and tasks that an agent has open at an instant, on either side (AGT-34, AGT-35).
+// ---- What an agent has open ------------------------------------------------------------------------------------------------
 
 type Party = { readonly did: string; readonly environment: Environment };
 
-/** Counts each up to `most`. */
+/** Counts the intents and tasks that an agent has open at an instant, on either side (AGT-35): each up to `most`. */
 export const findOpen = (db: Database, of: Party, at: OpenAt, most: number): Read<{ intents: number; tasks: number }> =>
   read(
     db
@@ -211,7 +194,7 @@ export const findOpen = (db: Database, of: Party, at: OpenAt, most: number): Rea
     ([row]) => row ?? { intents: 0, tasks: 0 },
   );
 
-/** A condition: the agent has no open intent and no open task. */
+/** A condition: the agent has no open intent and no open task (AGT-34). */
 export const hasNothingOpen = (of: Party, at: OpenAt): SQL =>
   sql`not ${hasOpenIntent(of, at)} and ${countOpenTasks(of, at, 1)} = 0`;
 
@@ -228,10 +211,12 @@ const countOpenTasks = ({ did, environment }: Party, { now, real = now }: OpenAt
   return sql<number>`(select count(*) from (${sql.join(each, sql` union all `)} limit ${most}))`;
 };
 
-// The clocks of an agent's tasks (ACC-9). A bought task goes by the clock of the agent's own platform, a sold one by the clock of the buyer's
-// platform. No clock is behind real time.
+// ---- Clocks ----------------------------------------------------------------------------------------------------------------
 
-/** Epoch milliseconds: `own` is the asking agent's clock, `real` is real time. */
+/**
+ * Epoch milliseconds: `own` is the asking agent's clock, `real` is real time. A bought task goes by the clock of the agent's own platform, a sold one
+ * by the clock of the buyer's platform (ACC-9). No clock is behind real time.
+ */
 export type Clocks = { readonly own: number; readonly real: number };
 
 export const readClocks = ({ now, deps }: AgentCall | ManagementCall): Clocks => ({
@@ -244,3 +229,15 @@ export type ClockedTask = TaskRow & { readonly clockOffsetMs: number | null };
 
 export const computeTaskNow = ({ own, real }: Clocks, { clockOffsetMs }: ClockedTask): number =>
   clockOffsetMs === null ? own : real + clockOffsetMs;
+
+const RULING_OFFSET = sql`(select p.clock_offset_ms from platforms p where p.platform_id = ruled_by)`;
+
+/** The present instant on the clock that rules a task of a provider. */
+export const selectRulingNow = ({ own, real }: Clocks): SQL =>
+  sql`case when ruled_by is null then ${own} else ${real} + ${RULING_OFFSET} end`;
+
+/** The offset of the ruling clock, or null where the asking agent's clock rules, as it always does for tasks that the agent bought. */
+export const selectRulingOffset = (side: Side): SQL<number | null> =>
+  side === "consumer"
+    ? sql<number | null>`null`
+    : sql<number | null>`case when ruled_by is null then null else ${RULING_OFFSET} end`;

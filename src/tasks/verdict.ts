@@ -1,5 +1,5 @@
-// The effects of a dispute on its task (DSP-13, DSP-14). Filing holds an open task; the end closes it, or resumes the rest of its window. A verdict
-// about a closed task replaces its signals.
+// Applies a dispute to its task (DSP-13, DSP-14). Filing holds an open task; the end closes it, or resumes the rest of its window. A verdict about a
+// closed task replaces its signals. Also ends the task of a settlement that a reorg removed (FAC-18).
 import { type RatedSource, rateAgent } from "../agents/ratings.ts";
 import type { Deps } from "../context.ts";
 import { HOUR_MS, RESUMED_WINDOW_HOURS_MIN } from "../core/limits.ts";
@@ -137,22 +137,12 @@ export function replaceVerdict(
   };
 }
 
-// Ends the task of a settlement that a reorg removed (FAC-18). An open task becomes void and rates neither side; the signals of a closed task are
-// taken back, as if it had never existed.
-
-/** The sides whose signals are taken back. An agent that left the task's environment left its sums there (AGT-34). */
-export function findRatedSides({ task, provider, consumer }: ClosingFacts) {
-  const isThere = (source: Source | null) => source?.agent.environment === task?.transaction.environment;
-  return {
-    provider: !!task && task.task.providerRatedBy !== null && isThere(provider),
-    consumer: !!task && task.task.consumerRatedBy !== null && isThere(consumer),
-  };
-}
-type Source = Pick<RatedSource, "agent">;
+// ---- A settlement that a reorg removed -------------------------------------------------------------------------------------
 
 /** The provider's escrows as the same batch leaves them. `turned`: the batch already changes the state of one of them. */
 type EscrowsLeft = { readonly escrows: readonly EscrowRow[]; readonly turned: boolean };
 
+/** An open task becomes void and rates neither side. The signals of a closed task are taken back, as if it had never existed. */
 export function reverseTask(deps: Deps, facts: ClosingFacts, left: EscrowsLeft, now: number): Statement[] {
   const { db, config } = deps;
   if (!facts.task) throw new Error("a task without its row");
@@ -218,4 +208,14 @@ function takeBackSignals(deps: Deps, facts: ClosingFacts, { escrows, turned }: E
           },
         )),
   ];
+}
+
+/** The sides whose signals are taken back. An agent that left the task's environment left its sums there (AGT-34). */
+export function findRatedSides({ task, provider, consumer }: ClosingFacts) {
+  const isThere = (source: Pick<RatedSource, "agent"> | null) =>
+    source?.agent.environment === task?.transaction.environment;
+  return {
+    provider: !!task && task.task.providerRatedBy !== null && isThere(provider),
+    consumer: !!task && task.task.consumerRatedBy !== null && isThere(consumer),
+  };
 }
