@@ -272,7 +272,6 @@ const queueRelease = ({ env }: Deps, network: string, did: string) =>
 /** Drives releases that wait, and those that have to be checked again. */
 export const releaseEscrows = tendOperations("release_escrows", "release", queueRelease);
 
-/** Escrows of one slice. */
 const ESCROWS_IN_SLICE = 40;
 /** The golden section of 2^32: successive minutes begin far from each other, and soon reach every part. */
 const WALK_STRIDE = 2_654_435_769;

@@ -1,5 +1,4 @@
-// A provider's escrow as its platform sees it: what counts, the thresholds, and the newest movements of each vault (MKT-26). It takes one trip, whose
-// rows do not grow with the history.
+// Reads a provider's escrow for its platform (MKT-26, MKT-27), and lists for operators the differences that the reconciliation found (MKT-28).
 import { toEscrowView } from "../agents/read.ts";
 import { type ManagementCall, type OperatorCall, readPage } from "../call.ts";
 import { findNetwork, formatTokenUnits, requireNetwork, toCaip2 } from "../chain/networks.ts";
@@ -26,25 +25,40 @@ import {
   type VaultLine,
 } from "./store.ts";
 
-export const buildVaultReads = ({ db, config }: Deps, did: string, environment: Environment) => ({
-  escrows: findEscrows(db, did, environment),
-  booked: findBookedBlocks(db, did, environment),
-  lines: findVaultLines(db, { did, environment }, presentEditionsOf(config), VAULT_MOVEMENTS),
-});
-export type Vaults = ReadResults<ReturnType<typeof buildVaultReads>>;
-
-/** The present edition of each network. */
-const presentEditionsOf = ({ networks }: Config): Record<string, string> =>
-  Object.fromEntries(networks.map((one) => [one.network, one.settlement_contract.toLowerCase()]));
-
 export async function getEscrow(call: ManagementCall<AgentWithPrincipal>, did: string): Promise<EscrowReport> {
   const { deps, environment } = call;
   const { object, ...vaults } = await call.read(buildVaultReads(deps, did, environment));
   return toEscrowReport(deps.config, object, vaults);
 }
 
+/** Reads the chain at once: the follower books what the provider's networks have, and its vaults are compared with their lines. */
+export async function syncEscrow(call: ManagementCall<AgentWithPrincipal>, did: string): Promise<EscrowReport> {
+  const { db, deps, environment } = call;
+  const { object: found, escrows } = await call.read({ escrows: findEscrows(db, did, environment) });
+  if (!sells(found.agent.economicRole)) throw new ServiceError("role_not_permitted");
+  const until = Date.now() + CHAIN_LOOK_MS;
+  const synced = await Promise.all(escrows.map(({ network }) => syncVault(deps, did, network, until)));
+  if (synced.includes(false))
+    throw new ServiceError("chain_unavailable", { headers: { "Retry-After": String(RETRY_SECONDS) } });
+  return toEscrowReport(deps.config, found, await readBatch(db, buildVaultReads(deps, did, environment)));
+}
+
+const RETRY_SECONDS = 2;
+
+/** The rows do not grow with the history. */
+const buildVaultReads = ({ db, config }: Deps, did: string, environment: Environment) => ({
+  escrows: findEscrows(db, did, environment),
+  booked: findBookedBlocks(db, did, environment),
+  lines: findVaultLines(db, { did, environment }, presentEditionsOf(config), VAULT_MOVEMENTS),
+});
+type Vaults = ReadResults<ReturnType<typeof buildVaultReads>>;
+
+/** The present edition of each network. */
+const presentEditionsOf = ({ networks }: Config): Record<string, string> =>
+  Object.fromEntries(networks.map((one) => [one.network, one.settlement_contract.toLowerCase()]));
+
 /** A consumer has no escrow, so its state is null. */
-export const toEscrowReport = (
+const toEscrowReport = (
   config: Config,
   { agent }: AgentWithPrincipal,
   { escrows, lines, booked }: Vaults,
@@ -86,24 +100,9 @@ function toVaultView(
   };
 }
 
-// Reads the chain for one provider at once (MKT-27): the follower books what the provider's networks have, and its vaults are compared with their
-// lines.
+// ---- Differences -----------------------------------------------------------------------------------------------------------
 
-const RETRY_SECONDS = 2;
-
-export async function syncEscrow(call: ManagementCall<AgentWithPrincipal>, did: string): Promise<EscrowReport> {
-  const { db, deps, environment } = call;
-  const { object: found, escrows } = await call.read({ escrows: findEscrows(db, did, environment) });
-  if (!sells(found.agent.economicRole)) throw new ServiceError("role_not_permitted");
-  const until = Date.now() + CHAIN_LOOK_MS;
-  const synced = await Promise.all(escrows.map(({ network }) => syncVault(deps, did, network, until)));
-  if (synced.includes(false))
-    throw new ServiceError("chain_unavailable", { headers: { "Retry-After": String(RETRY_SECONDS) } });
-  return toEscrowReport(deps.config, found, await readBatch(db, buildVaultReads(deps, did, environment)));
-}
-
-// Lists the differences that the reconciliation found, for operators (MKT-28). Nothing repairs one: the operator finds out what became of the money.
-
+/** Nothing repairs a difference: the operator finds out what became of the money. */
 export async function getDifferences(call: OperatorCall, query: DifferenceQuery): Promise<Page<DifferenceView>> {
   const { config } = call.deps;
   const network = query.network === undefined ? undefined : findNetwork(config.networks, query.network)?.network;

@@ -1,4 +1,5 @@
-// Store of a provider's vaults: their newest lines, and the blocks up to which they are booked. The follower writes both.
+// Store of the reads of vaults: their newest lines and booked blocks, their differences (MKT-28), and what they are still needed for (MKT-30). The
+// follower writes the lines, the blocks and the differences.
 
 import { and, desc, eq, getTableColumns, type SQL, sql } from "drizzle-orm";
 import type { Due } from "../core/clock.ts";
@@ -71,7 +72,7 @@ export const findBookedBlocks = (
     (rows) => new Map(rows.map(({ network, block }) => [network, block])),
   );
 
-// Lists vaults that held less than their lines say, newest first. The follower writes these differences.
+// ---- Differences -----------------------------------------------------------------------------------------------------------
 
 /** `alertId`: the open alert about the vault. */
 export type ListedDifference = LedgerDifference & { readonly alertId: string | null };
@@ -80,6 +81,7 @@ export type ListedDifference = LedgerDifference & { readonly alertId: string | n
 export const toDifferencePlace = ({ network, did, contract, held, expected }: LedgerDifference): string =>
   [network, did, contract, held, expected].join(" ");
 
+/** Lists vaults that held less than their lines say, newest first. */
 export const listDifferences = (
   db: Database,
   filter: { readonly network: string | undefined; readonly did: string | undefined },
@@ -122,7 +124,7 @@ export const listDifferences = (
   );
 };
 
-// Reads for what a provider still needs its vault on a network (MKT-30).
+// ---- Needs -----------------------------------------------------------------------------------------------------------------
 
 export type VaultKey = Pick<EscrowRow, "did" | "network">;
 
@@ -132,23 +134,7 @@ export type VaultKey = Pick<EscrowRow, "did" | "network">;
  */
 export type VaultNeeds = { readonly sells: boolean; readonly open: boolean; readonly closesAt: number };
 
-/** The expressions name the vault. A market that failed does not count, nor a sandbox market of an agent that was promoted. */
-const isSellingOn = (did: SQL, network: SQL): SQL =>
-  sql`exists (select 1 from agent_markets m join agents a on a.did = m.did
-    where m.did = ${did} and m.network = ${network} and m.status <> 'FAILED' and a.status not in ('REVOKED', 'TERMINATED')
-      and (m.environment = 'production' or a.environment = 'sandbox'))`;
-
-/** A dispute on any network counts, by what its vault keeps back: while it is open, and until its outcome is paid. */
-const hasOpenOn = (did: SQL, network: SQL, now: number): SQL =>
-  sql`(exists (select 1 from payment_intents i where i.provider_did = ${did} and i.network = ${network}
-      and status in ('OPEN', 'PAID') and spent_at is null)
-    or exists (select 1 from tasks t where t.provider_did = ${did} and t.environment in ('sandbox', 'production')
-      and t.answer is null and t.confirm_by > ${now} and t.status in ('open', 'disputed') and t.network = ${network})
-    or ${keepsBack(did)})`;
-
-const selectLastWindowEnd = (did: SQL, network: SQL): SQL =>
-  sql`coalesce((select max(windows_close_at) from escrows w where w.did = ${did} and w.network = ${network}), 0)`;
-
+/** Finds for what a provider still needs its vault on a network. */
 export const findVaultNeeds = (db: Database, vault: VaultKey, now: number): Read<VaultNeeds> => {
   const [did, network] = [sql`${vault.did}`, sql`${vault.network}`];
   return read(
@@ -180,6 +166,23 @@ export const findUnsoldVaults = (db: Database, from: string, limit: number): Rea
       )
       .where(sql`listed.base_threshold > 0 and not ${isSellingOn(sql`listed.did`, sql`listed.network`)}`),
   );
+
+/** The expressions name the vault. A market that failed does not count, nor a sandbox market of an agent that was promoted. */
+const isSellingOn = (did: SQL, network: SQL): SQL =>
+  sql`exists (select 1 from agent_markets m join agents a on a.did = m.did
+    where m.did = ${did} and m.network = ${network} and m.status <> 'FAILED' and a.status not in ('REVOKED', 'TERMINATED')
+      and (m.environment = 'production' or a.environment = 'sandbox'))`;
+
+/** A dispute on any network counts, by what its vault keeps back: while it is open, and until its outcome is paid. */
+const hasOpenOn = (did: SQL, network: SQL, now: number): SQL =>
+  sql`(exists (select 1 from payment_intents i where i.provider_did = ${did} and i.network = ${network}
+      and status in ('OPEN', 'PAID') and spent_at is null)
+    or exists (select 1 from tasks t where t.provider_did = ${did} and t.environment in ('sandbox', 'production')
+      and t.answer is null and t.confirm_by > ${now} and t.status in ('open', 'disputed') and t.network = ${network})
+    or ${keepsBack(did)})`;
+
+const selectLastWindowEnd = (did: SQL, network: SQL): SQL =>
+  sql`coalesce((select max(windows_close_at) from escrows w where w.did = ${did} and w.network = ${network}), 0)`;
 
 /** Whether a vault of an agent keeps something back for disputes. `did`: an expression that names the agent. `further`: limits the vaults. */
 export const keepsBack = (did: SQL, further: SQL = sql``): SQL =>
