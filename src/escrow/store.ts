@@ -16,10 +16,9 @@ const isEscrow = ({ did, environment, network }: EscrowKey) =>
   and(eq(escrows.did, did), eq(escrows.environment, environment), eq(escrows.network, network));
 
 type Vault = Pick<EscrowKey, "did" | "network">;
-/** The escrows of a provider's vault on a network: one for each environment. */
 const isOnVault = ({ did, network }: Vault) => and(eq(escrows.did, did), eq(escrows.network, network));
 
-/** Escrows whose threshold the contract has yet to follow (MKT-20, `isBehind`). Literal text, so that SQLite uses the partial index. */
+/** Escrows whose threshold the contract has yet to follow (MKT-20, `doesContractLag`). Literal text, so that SQLite uses the partial index. */
 const CONTRACT_LAGS = sql`abs(max(threshold, other_threshold) - chain_threshold) * 20 - base_threshold >= 0 and base_threshold > 0`;
 
 /** The contract lags since now, unless it lagged before. By the database's clock, because a moved test clock does not move the chain. */
@@ -127,7 +126,7 @@ export const moveClaim = (db: Database, before: EscrowRow, after: EscrowRow, cla
 
 type StateColumns = { readonly balance?: SQL; readonly base?: SQL; readonly threshold?: SQL; readonly disputed?: SQL };
 
-/** Whether the row gets the foreseen state, by the rule of `escrowStateAt`. */
+/** Whether the row gets the foreseen state, by the rule of `computeEscrowState`. */
 const isForeseenState = (state: EscrowRow["state"] | SQL, after: StateColumns): SQL => {
   const { balance = escrows.balance, threshold = escrows.threshold, disputed = escrows.disputed } = after;
   const constraining = sql`${after.base ?? escrows.baseThreshold} * ${CONSTRAINING_HUNDREDTHS} / ${BASE_HUNDREDTHS}`;
@@ -332,7 +331,6 @@ export const findNewestLine = (db: Database, { did, network, contract }: LedgerO
       .where(isNewestLine(sql`${did}`, network, sql`${contract}`)),
   );
 
-/** Aborts the batch if the vault has another newest line. */
 export const guardNewestLine = (
   db: Database,
   { did, network, contract }: LedgerOf,

@@ -24,7 +24,6 @@ export const findIsWalletNamed = (db: Database, { did, network, wallet }: Omit<N
 
 type PaidBy = { readonly providerDidHash: Hash; readonly payer: string; readonly minedAt: number };
 
-/** Finds the payments that a wallet of the paid provider has made. */
 export const findOwnPayments = <P extends PaidBy>(
   db: Database,
   network: string,

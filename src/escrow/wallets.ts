@@ -11,7 +11,6 @@ const formerSchema = z.array(z.object({ wallet: z.string(), until: z.number() })
 
 type Wallets = Pick<EscrowRow, "operationalWallet" | "formerWallets">;
 
-/** In lower case. */
 const parseFormerWallets = ({ formerWallets }: Pick<Wallets, "formerWallets">) =>
   formerSchema.parse(JSON.parse(formerWallets)).map(({ wallet, until }) => ({ wallet: wallet.toLowerCase(), until }));
 
