@@ -1,6 +1,6 @@
-// The refusals of a payment intent in their order, one function each (PAY-3). Pure.
+// The refusals of a payment intent in their order, one function each (PAY-3), without I/O.
 
-import type { NetworkAvailability } from "../chain/availability.ts";
+import { type Closure, computeLagSeconds, findClosure, type NetworkAvailability } from "../chain/availability.ts";
 import type { Network } from "../chain/networks.ts";
 import { type ErrorCode, ServiceError } from "../core/errors.ts";
 import type { AgentRow } from "../db/tables/agents.ts";
@@ -14,7 +14,6 @@ import {
 } from "../principals/effective-status.ts";
 import type { RatingMethod } from "../ratings/method.ts";
 import { computeRatingFromRow } from "../ratings/signals.ts";
-import { refuseClosedNetwork } from "./rate.ts";
 import { type CheckOutcome, judgePolicy, POLICY_CHECKS, type Spender } from "./spend-policy.ts";
 import type { SpenderRow } from "./spend-store.ts";
 
@@ -196,6 +195,32 @@ function refuseWithoutAction(agent: AgentRow, action: "purchase" | "sell"): void
 function toPolicyViolation({ check, passed: _passed, ...outcome }: CheckOutcome): ServiceError {
   return new ServiceError("spend_policy_violation", { detail: { failed_check: check, ...outcome } });
 }
+
+/** Refuses a closed network (PAY-24). Compares with real time, as everything about the chain does. */
+function refuseClosedNetwork(standing: NetworkAvailability | undefined): void {
+  const now = Date.now();
+  const reason = standing && findClosure(standing, now);
+  if (!reason) return;
+  const retryAfter = RETRY_SECONDS[reason];
+  throw new ServiceError("chain_unavailable", {
+    message: MESSAGES[reason],
+    headers: { "Retry-After": String(retryAfter) },
+    detail: {
+      network: standing.network,
+      reason,
+      ...(reason === "lag" && { lag_seconds: computeLagSeconds(standing, now) }),
+      retry_after: retryAfter,
+    },
+  });
+}
+
+/** Seconds after which a client should try again. */
+const RETRY_SECONDS: Readonly<Record<Closure, number>> = { lag: 30, paused: 60, low_gas: 60 };
+const MESSAGES: Readonly<Record<Closure, string>> = {
+  lag: "The network could not be read for some time: it takes no new payment intents.",
+  paused: "The settlement contract is paused: its network takes no new payment intents.",
+  low_gas: "The service has too little gas on the network: it takes no new payment intents.",
+};
 
 const REFUSAL_STATUSES: ReadonlySet<number> = new Set([403, 404, 409, 422, 503]);
 

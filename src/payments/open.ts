@@ -1,12 +1,14 @@
 // Opens a payment intent for either party against the consumer's policy (PAY-1 to PAY-12), also in the form of AEA/P clients (PAY-18, PAY-19).
 import { type AgentCall, type Precheck, precheck } from "../call.ts";
+import { type NetworkAvailability, shouldTriggerFollower } from "../chain/availability.ts";
+import { recordFollowerTriggered } from "../chain/availability-store.ts";
 import { encodeStoredHash, hashDid, hashIntent, hashTerms, namesNoPayer } from "../chain/hashes.ts";
 import { findNetwork } from "../chain/networks.ts";
 import { ServiceError, toFieldError, toValidationError } from "../core/errors.ts";
 import { createId } from "../core/ids.ts";
 import { PROVIDER_INTENTS_MAX, SECOND_MS } from "../core/limits.ts";
 import { BASE_UNITS_MAX } from "../core/text.ts";
-import { dropAbsentReads } from "../db/batch.ts";
+import { commit, dropAbsentReads, type Statement } from "../db/batch.ts";
 import type { AgentRow } from "../db/tables/agents.ts";
 import type { IntentRow } from "../db/tables/money.ts";
 import { findPublicAgent } from "../identity/store.ts";
@@ -23,7 +25,6 @@ import {
   refuseStrangers,
   toProposal,
 } from "./order.ts";
-import { type FollowerSending, prepareFollower, sendFollowerOutsideBatch } from "./rate.ts";
 import { toAddressView, toIntentAddressView, toIntentView } from "./read.ts";
 import type { AddressView, IntentView } from "./responses.ts";
 import { type AddressQuery, findPayerFaults, type IntentInput } from "./schema.ts";
@@ -115,6 +116,27 @@ function requireDeal(call: AgentCall, proposal: Proposal, follower: FollowerSend
     throw refusal;
   }
 }
+
+/** `notes` belong in the call's own batch; `send` runs after it. */
+type FollowerSending = { readonly notes: readonly Statement[]; readonly send: () => void };
+
+const NO_SENDING: FollowerSending = { notes: [], send: () => undefined };
+
+/** Sends a late follower. The notes keep the calls right after this one from sending it again. */
+function prepareFollower(call: AgentCall, standing: NetworkAvailability | undefined): FollowerSending {
+  const now = Date.now();
+  if (!standing || !shouldTriggerFollower(standing, now)) return NO_SENDING;
+  const { network } = standing;
+  const { CHAIN_QUEUE } = call.deps.env;
+  // If the message is lost, the minute's job follows the network anyway.
+  const send = () => call.background(CHAIN_QUEUE.send({ kind: "follow_chain", network }).catch(() => undefined));
+  return { notes: [recordFollowerTriggered(call.db, network, now)], send };
+}
+
+/** Sends the follower from a refused call, which has no batch of its own. */
+const sendFollowerOutsideBatch = (call: AgentCall, { notes, send }: FollowerSending): void => {
+  if (notes.length > 0) call.background(commit(call.db, notes).then(send, () => undefined));
+};
 
 /** Draws an id whose hash has its highest bit clear: a set bit means that the hash commits to a payer (PAY-25). */
 function drawIntentId(payer: string | null, now: number): string {
