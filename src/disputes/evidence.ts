@@ -5,7 +5,7 @@ import { DISPUTE_EVIDENCE_MAX } from "../core/limits.ts";
 import { move, tryMove } from "../core/machine.ts";
 import type { ActivityAction, Actor, RefundStatus, Side } from "../core/vocabulary.ts";
 import type { Database, Statement } from "../db/batch.ts";
-import { computeClockDifference, type Timed, type WithProviderOffset } from "../db/clock.ts";
+import { computeClockDifference } from "../db/clock.ts";
 import type { DisputeRow } from "../db/tables/disputes.ts";
 import { type Changes, recordActivity } from "../journal/activity.ts";
 import { recordEventForParties } from "../journal/events.ts";
@@ -22,7 +22,7 @@ import {
 import type { EvidenceView } from "./responses.ts";
 import type { DisputeView, EvidenceInput } from "./schema.ts";
 import { disputeMachine } from "./states.ts";
-import { findDispute, insertEvidence, moveDispute } from "./store.ts";
+import { type FoundDispute, findDispute, insertEvidence, moveDispute } from "./store.ts";
 import { toDisputeView, toEvidenceView } from "./views.ts";
 
 export const addEvidence = (call: PartyCall, disputeId: string, input: EvidenceInput): Promise<EvidenceView> =>
@@ -117,13 +117,13 @@ export function noteFiling(
   return [...act, told];
 }
 
-type FoundDispute = Timed<WithProviderOffset & { readonly dispute: DisputeRow }>;
+type LoggedDispute = Omit<FoundDispute, "award">;
 
 /** Writes into both logs. `found`: the dispute before the decision. `now`: on the clock that rules the dispute. */
 export function noteDecision(
   db: Database,
   actor: Actor,
-  found: FoundDispute,
+  found: LoggedDispute,
   { status, resolution, refund_amount }: DisputeView,
   now: number,
 ): Statement[] {
@@ -140,7 +140,7 @@ export function noteDecision(
 export const noteRepeatedPayout = (
   db: Database,
   actor: Actor,
-  found: FoundDispute,
+  found: LoggedDispute,
   refundStatus: RefundStatus,
   now: number,
 ): Statement[] =>
@@ -153,7 +153,7 @@ export const noteRepeatedPayout = (
 function recordInBothLogs(
   db: Database,
   actor: Actor,
-  found: FoundDispute,
+  found: LoggedDispute,
   now: number,
   entry: { readonly action: ActivityAction; readonly changes: Changes },
 ): Statement[] {

@@ -178,7 +178,7 @@ export const setVerdict = (
       ),
   );
 
-// ---- What an agent has open ------------------------------------------------------------------------------------------------
+// ---- Open intents and tasks ------------------------------------------------------------------------------------------------
 
 type Party = { readonly did: string; readonly environment: Environment };
 
