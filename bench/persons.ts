@@ -1,6 +1,6 @@
 // Shared by the cases of accounts: opens an account for each call, with a session and a mailed link if the call needs one.
 import { scheduler } from "node:timers/promises";
-import { hashPassword } from "../src/accounts/attempts.ts";
+import { hashPassword } from "../src/accounts/derivations.ts";
 import { computeSha256Hex } from "../src/core/encoding.ts";
 import { createId } from "../src/core/ids.ts";
 import type { Play } from "./play.ts";

@@ -2,7 +2,7 @@
 // watched, not replaced: each calls the real function.
 import crypto from "node:crypto";
 import { afterEach, beforeAll, beforeEach, describe, expect, it, type MockInstance, vi } from "vitest";
-import { checkPassword, hashPassword } from "../../src/accounts/attempts.ts";
+import { checkPassword, hashPassword } from "../../src/accounts/derivations.ts";
 import { findPasswordFaults, readCommonPasswords } from "../../src/accounts/passwords.ts";
 import { PASSWORD_MAX_CHARS, PASSWORD_MIN_CHARS } from "../../src/core/limits.ts";
 import { createWorld, env, expectStatus, PASSWORD_COST, type World } from "../support/world.ts";

@@ -2,8 +2,8 @@
 
 import { and, eq, sql } from "drizzle-orm";
 import { inject } from "vitest";
-import { hashPassword } from "../../src/accounts/attempts.ts";
 import { insertPassword } from "../../src/accounts/credential-store.ts";
+import { hashPassword } from "../../src/accounts/derivations.ts";
 import type { AgentStatus, ChangeType, Environment } from "../../src/core/vocabulary.ts";
 import { commit } from "../../src/db/batch.ts";
 import { notices, platforms } from "../../src/db/tables/accounts.ts";
