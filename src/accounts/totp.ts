@@ -28,10 +28,9 @@ export const checkAccountSealKeys = totpSealing.check;
 /** Whether a log-in and a confirmation need a code. */
 export const hasTotp = ({ totpConfirmedAt }: PersonRow): boolean => totpConfirmedAt !== null;
 
-/** The columns that a used code changes. */
-export type UsedCode = Pick<PersonRow, "totpStep"> | Pick<PersonRow, "recoveryCodes">;
+type UsedCode = Pick<PersonRow, "totpStep"> | Pick<PersonRow, "recoveryCodes">;
 
-/** @throws ServiceError what `refuse` makes, where the code does not count */
+/** Returns the columns that the used code changes. @throws ServiceError what `refuse` makes, where the code does not count */
 export async function useCode(
   env: Env,
   { platformId, totpSecret, totpStep, recoveryCodes }: PersonRow,
@@ -110,10 +109,8 @@ export async function confirmTotp(call: SessionCall, { code }: TotpConfirmation)
   );
   const view = { confirmed_at: toIso(now) };
   const set = { ...used, totpConfirmedAt: now };
-  await call.commit(
-    [...updatePerson(db, person, set), ...recordTotpChange(call, caller, platform, "account.totp_enabled", now)],
-    view,
-  );
+  const change = toOwnChange(call, caller, "account.totp_enabled");
+  await call.commit([...updatePerson(db, person, set), ...recordTotpChange(db, platform, change, now)], view);
   return view;
 }
 
@@ -126,10 +123,8 @@ export async function removeTotp(call: SessionCall, { current_password, code }: 
     if (!hasTotp(person)) throw new ServiceError("invalid_status", { message: TOTP_NOT_IN_FORCE });
     await useCode(deps.env, person, code, now, () => wrong(toInvalidCodeError("code")));
   });
-  await call.commit(
-    [...updatePerson(db, person, NO_TOTP), ...recordTotpChange(call, caller, platform, "account.totp_disabled", now)],
-    null,
-  );
+  const change = toOwnChange(call, caller, "account.totp_disabled");
+  await call.commit([...updatePerson(db, person, NO_TOTP), ...recordTotpChange(db, platform, change, now)], null);
   return null;
 }
 
@@ -147,30 +142,33 @@ const NOTICES = {
   "account.totp_disabled": "customer.totp_disabled",
 } as const satisfies Record<TotpAction, string>;
 
-/** Ends the other sessions with the links that they requested, and writes the entry and the notice. */
-const recordTotpChange = (
-  { db, environment, session }: SessionCall,
-  { actor }: PersonCaller,
-  platform: PlatformRow,
-  action: TotpAction,
-  now: number,
-): Statement[] => [
-  deleteSessions(db, platform.platformId, session.tokenHash),
-  endLinks(db, platform.platformId, LINKS_OF_SESSIONS, now),
-  ...recordTotpNotice(db, platform, { action, actor, environment }, now),
-];
+type TotpChange = {
+  readonly action: TotpAction;
+  readonly actor: Actor;
+  readonly environment: Environment;
+  readonly staying?: string;
+  readonly reason?: string;
+};
 
-function recordTotpNotice(
+const toOwnChange = (
+  { environment, session }: SessionCall,
+  { actor }: PersonCaller,
+  action: TotpAction,
+): TotpChange => ({ action, actor, environment, staying: session.tokenHash });
+
+/** Ends the sessions except `staying`, with the links that they requested, and writes the entry and the notice. */
+function recordTotpChange(
   db: Database,
   platform: PlatformRow,
-  { action, actor, environment }: { action: TotpAction; actor: Actor; environment: Environment },
+  { action, actor, environment, staying, reason }: TotpChange,
   now: number,
-  reason?: string,
 ): Statement[] {
   const { platformId } = platform;
   const subject = { type: "platform", id: platformId };
   const changes = reason === undefined ? {} : { changes: { reason: { from: null, to: reason } } };
   return [
+    deleteSessions(db, platformId, staying),
+    endLinks(db, platformId, LINKS_OF_SESSIONS, now),
     recordActivity(db, { platformId, environment }, now, { action, actor, subject, ...changes }),
     recordNotice(db, platform, now, { kind: NOTICES[action], data: { byOperator: actor.type === "operator" } }),
   ];
@@ -192,14 +190,11 @@ export async function removeTotpOf(
   await call.commit(
     [
       ...updatePerson(db, person, NO_TOTP),
-      deleteSessions(db, platformId),
-      endLinks(db, platformId, LINKS_OF_SESSIONS, now),
-      ...recordTotpNotice(
+      ...recordTotpChange(
         db,
         platform,
-        { action: "account.totp_disabled", actor, environment: "sandbox" },
+        { action: "account.totp_disabled", actor, environment: "sandbox", reason },
         now,
-        reason,
       ),
       recordOperatorEntry(db, actor, now, { action: "platform.totp_removed", subject, platformId, detail: { reason } }),
     ],
@@ -234,7 +229,7 @@ export const resealTotpSecrets: EachJob = {
   },
 };
 
-// One-time codes of an authenticator app (RFC 6238: SHA-1, six digits, 30 seconds), and recovery codes for a person who has lost the app (CRED-28).
+// ---- The codes: RFC 6238 with SHA-1, six digits and 30 seconds -----------------------------------------------------------
 
 /** RFC 4648. */
 const ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
@@ -292,4 +287,4 @@ export const drawRecoveryCodes = (): Promise<{ readonly code: string; readonly h
 
 /** Removes the grouping and the case that people type. */
 export const normalizeCode = (typed: string): string => typed.replace(/[\s-]/g, "").toUpperCase();
-export const isTotpCode = (code: string): boolean => /^\d{6}$/.test(code);
+const isTotpCode = (code: string): boolean => /^\d{6}$/.test(code);
