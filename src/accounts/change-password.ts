@@ -1,5 +1,5 @@
-// Change of the password by a person who knows it (CRED-23). It ends every other session and every link mailed before, so that an intruder is locked
-// out.
+// Change of the password by a person who knows it, and reset of a forgotten one by a mailed link (CRED-22, CRED-23). Both end every other
+// session and every link mailed before, so that an intruder is locked out.
 import { type Precheck, type PublicCall, precheck, type SessionCall } from "../call.ts";
 import { toIso } from "../core/clock.ts";
 import { computeSha256Hex } from "../core/encoding.ts";
@@ -19,11 +19,10 @@ import {
   selectOwnerOfLink,
   useLink,
 } from "./credential-store.ts";
-import { findRecentMailsTo, MAIL_ACCEPTED, mailLink } from "./links.ts";
+import { findRecentMailsTo, LINK_USED_UP, MAIL_ACCEPTED, mailLink } from "./links.ts";
 import { findPasswordFaults, requireCurrentPassword } from "./passwords.ts";
 import type { PasswordChangeInput, PasswordResetInput } from "./schema.ts";
 import { deleteSessions } from "./session-store.ts";
-import { LINK_USED_UP } from "./sign-up.ts";
 import { findPlatform, findPlatformByEmail } from "./store.ts";
 
 export async function changePassword(call: SessionCall, input: PasswordChangeInput) {
@@ -58,7 +57,7 @@ export async function changePassword(call: SessionCall, input: PasswordChangeInp
 }
 
 /** Ends every session except `staying`, and every mailed link by which an intruder could come back. */
-export const endOtherAccess = (db: Database, platformId: string, now: number, staying?: string): Statement[] => [
+const endOtherAccess = (db: Database, platformId: string, now: number, staying?: string): Statement[] => [
   deleteSessions(db, platformId, staying),
   endLinks(db, platformId, ["reset_password", ...LINKS_OF_SESSIONS], now),
 ];
@@ -83,9 +82,9 @@ async function findNewPasswordFaults(
     : faults;
 }
 
-// Reset of a forgotten password by a mailed link (CRED-22, CRED-23). A request does not reveal whether an address has an account.
+// ---- Reset of a forgotten password ---------------------------------------------------------------------------------------
 
-/** Answers the same for every address, and works after the answer, so that its time reveals nothing either. */
+/** Answers the same for every address, and works after the answer, so that neither reveals whether the address has an account. */
 export async function forgotPassword(call: PublicCall, { email }: { readonly email: string }) {
   const { db, deps, now } = call;
   const { platform, mailed } = await call.read({

@@ -1,6 +1,6 @@
-// The admin contact, who gets notices in addition to the account's own address (ACC-29). A new address counts once its mailed link was opened, so
-// that notices never reach an unrelated person.
-import type { ManagementCaller, PublicCall, SessionCall } from "../call.ts";
+// The addresses of an account: its admin contact, who gets notices in addition to the account's own address (ACC-29), and its own address
+// (ACC-13). A new address counts once its mailed link was opened, so that notices never reach an unrelated person.
+import type { PublicCall, SessionCall } from "../call.ts";
 import { ServiceError } from "../core/errors.ts";
 import { Conflict } from "../core/retry.ts";
 import { foldName, isSameText } from "../core/text.ts";
@@ -48,13 +48,14 @@ type ContactChange = {
 };
 const UNCHANGED_CONTACT: ContactChange = { set: {}, changes: {}, statements: [], asksForMail: false, link: null };
 
+type ContactFacts = { readonly actor: Actor; readonly mailed?: MailTimes; readonly mayMail?: boolean };
+
 /** Mails another link to a pending address. The current contact and the account's own address, which are proven, need no link. */
 export async function changeContact(
   db: Database,
-  { actor }: ManagementCaller,
   before: PlatformRow,
   { admin_contact_email: wanted }: ProfilePatch,
-  { mailed = [], mayMail = false }: { readonly mailed?: MailTimes; readonly mayMail?: boolean },
+  { actor, mailed = [], mayMail = false }: ContactFacts,
   now: number,
 ): Promise<ContactChange> {
   const { platformId, adminContactEmail: current, pendingContactEmail: pending, email } = before;
@@ -105,7 +106,6 @@ const recordContactNotice = (db: Database, before: PlatformRow, newContact: stri
 
 const LINK_ACTOR: Actor = { type: "system", id: "mailed_link" };
 
-/** Makes the address that the link was mailed to the admin contact. */
 export async function confirmContact(call: PublicCall, link: LinkRow, before: PlatformRow) {
   const { db, now } = call;
   const { platformId, status, adminContactEmail, pendingContactEmail } = before;
@@ -133,9 +133,9 @@ export async function confirmContact(call: PublicCall, link: LinkRow, before: Pl
   return view;
 }
 
-// Change of the account's address (ACC-13): a person requests it with the password, and the link that the new address receives makes it. Until then
-// nothing changes, and the new address belongs to no account.
+// ---- The account's own address (ACC-13) ----------------------------------------------------------------------------------
 
+/** Changes nothing before the link that the new address receives is opened: until then the address belongs to no account. */
 export async function requestEmailChange(call: SessionCall, { new_email, current_password }: EmailChangeInput) {
   const { db, deps, tenant } = call;
   const now = deps.clock.now();
@@ -159,7 +159,6 @@ export async function requestEmailChange(call: SessionCall, { new_email, current
   return MAIL_ACCEPTED;
 }
 
-/** Makes the change that the link was mailed for. */
 export async function moveAddress(call: PublicCall, link: LinkRow, before: PlatformRow, ofPassword: Statement) {
   const { db, now } = call;
   const { platformId, status } = before;

@@ -1,6 +1,5 @@
-// Store of the person who owns an account: the password, and TOTP if it is set up (CRED-28). It is separate, so that other reads of an account do
-// not touch it.
-
+// Store of the credentials of an account: the person's password and TOTP (CRED-28), which are separate so that other reads of an account do not
+// touch them, the mailed links, and the counts of mails (ACC-31).
 import { and, desc, eq, getTableColumns, gt, gte, inArray, isNull, ne, type SQL, sql } from "drizzle-orm";
 import { LINK_KINDS, type LinkKind } from "../core/vocabulary.ts";
 import { type Database, guard, mustChange, type Read, read, readAll, readOne, type Statement } from "../db/batch.ts";
@@ -40,7 +39,6 @@ export const findLogIn = (db: Database, email: string): Read<LogInAccount | null
 export const findPerson = (db: Database, platformId: string | SQL<string>): Read<PersonRow | null> =>
   readOne(db.select().from(passwords).where(eq(passwords.platformId, platformId)));
 
-/** For the closing of an account. */
 export const deletePassword = (db: Database, platformId: string): Statement =>
   db.delete(passwords).where(eq(passwords.platformId, platformId));
 
@@ -68,9 +66,6 @@ export const replacePassword = (db: Database, { platformId, before, hash }: Repl
 /** Fails the batch (Conflict) when the judged password is no longer the account's. */
 export const guardPassword = (db: Database, platformId: string, hash: string): Statement =>
   guard(db, sql`exists (select 1 from passwords where platform_id = ${platformId} and hash = ${hash})`);
-
-export const deletePasswordsOfAccounts = (db: Database, platformIds: SQL): Statement =>
-  db.delete(passwords).where(sql`${passwords.platformId} in ${platformIds}`);
 
 // ---- The whole row -------------------------------------------------------------------------------------------------------
 
@@ -106,7 +101,7 @@ export const findSealedByOlderKey = (db: Database, newest: string, after: string
   );
 };
 
-// Store of mailed links.
+// ---- Mailed links --------------------------------------------------------------------------------------------------------
 
 export const findLink = (db: Database, tokenHash: string): Read<LinkRow | null> =>
   readOne(db.select().from(accountLinks).where(eq(accountLinks.tokenHash, tokenHash)));
@@ -150,7 +145,6 @@ export const endLinks = (
       ),
     );
 
-/** For the closing of an account. */
 export const deleteLinks = (db: Database, platformId: string): Statement =>
   db.delete(accountLinks).where(eq(accountLinks.platformId, platformId));
 
@@ -210,9 +204,6 @@ export const guardMailedCount = (
          where platform_id = ${platformId} and kind = ${kind} and created_at > ${instant}) = ${times}`,
   );
 
-export const deleteLinksOfAccounts = (db: Database, platformIds: SQL): Statement =>
-  db.delete(accountLinks).where(sql`${accountLinks.platformId} in ${platformIds}`);
-
 const ENDING_LINKS: EndingTable = { table: accountLinks, key: accountLinks.tokenHash, end: accountLinks.expiresAt };
 
 export const countEndedLinks = (db: Database, by: number, most: number): Read<EndedCount> =>
@@ -221,7 +212,7 @@ export const countEndedLinks = (db: Database, by: number, most: number): Read<En
 export const deleteEndedLinks = (db: Database, by: number, slice: number): Statement =>
   db.delete(accountLinks).where(isEnded(ENDING_LINKS, by, slice));
 
-// Store of how many mails an address got in a period (ACC-31).
+// ---- Mails to an address in a period (ACC-31) ----------------------------------------------------------------------------
 
 export type MailCount = { readonly subjectHash: string; readonly mails: number };
 
@@ -273,12 +264,12 @@ export const countEndedCounts = (db: Database, by: number, most: number): Read<E
 export const deleteEndedCounts = (db: Database, by: number, slice: number): Statement =>
   db.delete(mailCounts).where(isEnded(ENDING_COUNTS, by, slice));
 
-// Deletes accounts that never began (ACC-10, ACC-12).
+// ---- Accounts that never began (ACC-10, ACC-12) --------------------------------------------------------------------------
 
 /** Deletes all their rows. The accounts themselves go last, because the other rows are found through them. */
 export const deleteUnverified = (db: Database, those: SQL): Statement[] => [
-  deletePasswordsOfAccounts(db, those),
-  deleteLinksOfAccounts(db, those),
+  db.delete(passwords).where(sql`${passwords.platformId} in ${those}`),
+  db.delete(accountLinks).where(sql`${accountLinks.platformId} in ${those}`),
   deleteEntries(db, those),
   ...deleteChains(db, those),
   deleteVolumes(db, those),

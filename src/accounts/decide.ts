@@ -1,4 +1,5 @@
-// The operator's decision on an account in review (ACC-21). If two decisions race, one counts.
+// The operator's decisions: on an account in review (ACC-21), and on the name, country or registration number that an account proposes (ACC-30).
+// If two decisions race, one counts.
 import type { OperatorCall } from "../call.ts";
 import type { Attested } from "../cascades/attest.ts";
 import { toIso } from "../core/clock.ts";
@@ -33,6 +34,8 @@ export const findNamedAccount = ({ db }: OperatorCall, { platform_id }: { platfo
   findPlatform(db, platform_id);
 
 export const getReview = async (call: OperatorCall<PlatformRow>) => toReviewView((await call.read({})).object);
+
+// ---- An account in review ------------------------------------------------------------------------------------------------
 
 export async function decideVerification(call: OperatorCall<PlatformRow>, platformId: string, input: DecisionInput) {
   const { db, deps, actor } = call;
@@ -88,7 +91,6 @@ function toPrincipalChanges(attested: Attested | null): Changes {
 
 type DecisionRecord = { readonly actor: Actor; readonly changes: Changes; readonly now: number };
 
-/** Records the decision in both logs and as a notice. */
 function recordDecision(db: Database, after: PlatformRow, { actor, changes, now }: DecisionRecord): Statement[] {
   const { platformId, decision, decisionReason, accreditationTier } = after;
   const subject = { type: "platform", id: platformId };
@@ -121,8 +123,9 @@ function recordDecision(db: Database, after: PlatformRow, { actor, changes, now 
   ];
 }
 
-// The operator's decision on the name, country or registration number that an account proposes (ACC-30). An approval changes signed content.
+// ---- A proposed identity -------------------------------------------------------------------------------------------------
 
+/** An approval changes signed content. */
 export async function decideProfile(call: OperatorCall<PlatformRow>, platformId: string, input: DecisionInput) {
   const { db, deps, actor } = call;
   const now = deps.clock.now();

@@ -1,5 +1,5 @@
-// Documents of the review (ACC-20). The file is stored first, then its row with the log entry: a crash in between leaves a file that no caller can
-// see and that the sweep removes (sweep-documents.ts), never a document without its file.
+// Documents of the review: submitted by the account (ACC-20), read by an operator (ACC-22). The file is stored first, then its row with the log
+// entry: a crash in between leaves a file that no caller can see and that the sweep removes, never a document without its file.
 import { type OperatorCall, readPage, type SessionCall } from "../call.ts";
 import type { Env } from "../context.ts";
 import { toIso } from "../core/clock.ts";
@@ -98,7 +98,6 @@ export const findNamedDocument = ({ db, tenant }: SessionCall, { document_id }: 
 
 export const getDocument = async (call: SessionCall<DocumentRow>) => toDocumentView((await call.read({})).object);
 
-/** For the operator: the documents of one account. */
 export async function getDocumentsOf(call: OperatorCall, platformId: string, query: DocumentQuery) {
   const page = await readPage(call, query, hashListing("documents", [platformId], {}));
   const { rows } = await call.read({ rows: listDocuments(call.db, platformId, page) });
@@ -107,7 +106,7 @@ export async function getDocumentsOf(call: OperatorCall, platformId: string, que
 
 const toDocumentPosition = (row: DocumentRow) => ({ at: row.createdAt, id: row.documentId });
 
-export const toDocumentView = (row: DocumentRow) => ({
+const toDocumentView = (row: DocumentRow) => ({
   document_id: row.documentId,
   type: row.type,
   status: row.status,
@@ -118,7 +117,47 @@ export const toDocumentView = (row: DocumentRow) => ({
   created_at: toIso(row.createdAt),
 });
 
-// The files of documents in R2 (ACC-20): never public, under `<platform_id>/<document_id>`.
+// ---- The file of a document, for an operator (ACC-22) --------------------------------------------------------------------
+
+type DocumentPath = { readonly platform_id: string; readonly document_id: string };
+
+export const findNamedFile = ({ db }: OperatorCall, { platform_id, document_id }: DocumentPath) =>
+  findUploadedDocument(db, platform_id, document_id);
+
+/** The reading is recorded before the file is opened. */
+export async function readDocument(call: OperatorCall<DocumentRow>) {
+  const { object: document } = await call.read({});
+  await recordReading(call, document);
+  const file = await openFile(call.deps.env, document.platformId, document.documentId);
+  // The file was erased (ACC-23).
+  if (file === null) throw new ServiceError("not_found");
+  return { headers: toDownloadHeaders(document), file };
+}
+
+const recordReading = ({ db, deps, actor, commit }: OperatorCall, { platformId, documentId, type }: DocumentRow) => {
+  const subject = { type: "document", id: documentId };
+  const act = { action: "document.read", subject, platformId, detail: { type } } as const;
+  return commit([recordOperatorEntry(db, actor, deps.clock.now(), act)], null);
+};
+
+/** Makes the browser download the file instead of opening it under the service's origin. */
+const toDownloadHeaders = ({ documentId, fileName, mediaType }: DocumentRow): Record<string, string> => ({
+  "Content-Type": mediaType,
+  "Content-Disposition": `attachment; filename="${documentId}.${EXTENSIONS[mediaType]}"; filename*=UTF-8''${encodeName(fileName)}`,
+  "Cache-Control": "no-store",
+  "X-Content-Type-Options": "nosniff",
+  "Content-Security-Policy": "sandbox; default-src 'none'",
+});
+
+const EXTENSIONS: Readonly<Record<MediaType, string>> = {
+  "application/pdf": "pdf",
+  "image/png": "png",
+  "image/jpeg": "jpg",
+};
+
+/** RFC 8187. */
+const encodeName = (name: string): string =>
+  encodeURIComponent(name).replace(/['()*]/g, (char) => `%${char.charCodeAt(0).toString(16).toUpperCase()}`);
 
 // ---- The content of a file -----------------------------------------------------------------------------------------------
 
@@ -129,7 +168,7 @@ const SIGNATURES: readonly (readonly [type: MediaType, first: readonly number[]]
 ];
 
 /** Judges by the first bytes: a name and a declared type are whatever the sender wrote. */
-export const detectMediaType = (bytes: Uint8Array): MediaType | null =>
+const detectMediaType = (bytes: Uint8Array): MediaType | null =>
   SIGNATURES.find(([, first]) => first.every((byte, i) => bytes[i] === byte))?.[0] ?? null;
 
 /** The faults of a form's parts that have their own codes, and the faults of the file, which no schema can find. */
@@ -165,10 +204,11 @@ function findFileNameFault(name: string): string | null {
 
 // ---- The place of a file -------------------------------------------------------------------------------------------------
 
+/** R2 never serves the files to the public. */
 const toFileKey = (platformId: string, documentId: string): string => `${platformId}/${documentId}`;
 
 /** R2 refuses bytes with another SHA-256. */
-export async function putFile(
+async function putFile(
   { DOCUMENTS }: Env,
   { platformId, documentId, mediaType }: { platformId: string; documentId: string; mediaType: MediaType },
   { bytes, sha256 }: UploadedFile,
@@ -176,15 +216,15 @@ export async function putFile(
   await DOCUMENTS.put(toFileKey(platformId, documentId), bytes, { sha256, httpMetadata: { contentType: mediaType } });
 }
 
-export const openFile = async (
+const openFile = async (
   { DOCUMENTS }: Env,
   platformId: string,
   documentId: string,
 ): Promise<ReadableStream<Uint8Array> | null> => (await DOCUMENTS.get(toFileKey(platformId, documentId)))?.body ?? null;
 
 /** A stored file. `documentId` comes from its key. */
-export type StoredFile = { readonly key: string; readonly documentId: string; readonly storedAt: number };
-export type FilePage = { readonly files: readonly StoredFile[]; readonly more: boolean };
+type StoredFile = { readonly key: string; readonly documentId: string; readonly storedAt: number };
+type FilePage = { readonly files: readonly StoredFile[]; readonly more: boolean };
 
 /** Files in the order of their keys: those of one platform, or all files after a key. */
 export async function listFiles(
@@ -207,63 +247,10 @@ export async function deleteFiles({ DOCUMENTS }: Env, files: readonly StoredFile
   if (files.length > 0) await DOCUMENTS.delete(files.map(({ key }) => key));
 }
 
-// An operator reads the file of a document (ACC-22). The reading is recorded before the file is opened.
+// ---- The hourly sweep of files without a row -----------------------------------------------------------------------------
 
-type DocumentPath = { readonly platform_id: string; readonly document_id: string };
-
-export const findNamedFile = ({ db }: OperatorCall, { platform_id, document_id }: DocumentPath) =>
-  findUploadedDocument(db, platform_id, document_id);
-
-export async function readDocument(call: OperatorCall<DocumentRow>) {
-  const { object: document } = await call.read({});
-  await recordReading(call, document);
-  const file = await openFile(call.deps.env, document.platformId, document.documentId);
-  // The file was erased (ACC-23).
-  if (file === null) throw new ServiceError("not_found");
-  return { headers: toDownloadHeaders(document), file };
-}
-
-const recordReading = ({ db, deps, actor, commit }: OperatorCall, { platformId, documentId, type }: DocumentRow) => {
-  const subject = { type: "document", id: documentId };
-  const act = { action: "document.read", subject, platformId, detail: { type } } as const;
-  return commit([recordOperatorEntry(db, actor, deps.clock.now(), act)], null);
-};
-
-/** Makes the browser download the file instead of opening it under the service's origin. */
-const toDownloadHeaders = ({ documentId, fileName, mediaType }: DocumentRow): Record<string, string> => ({
-  "Content-Type": mediaType,
-  "Content-Disposition": `attachment; filename="${documentId}.${EXTENSIONS[mediaType]}"; filename*=UTF-8''${encodeName(fileName)}`,
-  "Cache-Control": "no-store",
-  "X-Content-Type-Options": "nosniff",
-  "Content-Security-Policy": "sandbox; default-src 'none'",
-});
-
-const EXTENSIONS: Readonly<Record<MediaType, string>> = {
-  "application/pdf": "pdf",
-  "image/png": "png",
-  "image/jpeg": "jpg",
-};
-
-/** RFC 8187. */
-const encodeName = (name: string): string =>
-  encodeURIComponent(name).replace(/['()*]/g, (char) => `%${char.charCodeAt(0).toString(16).toUpperCase()}`);
-
-// Removes files without a row, each hour (ACC-20): an upload that died between its file and its row leaves one. Only files that are an hour old
-// count, because the row of a younger file may still be written.
-
-const SLICE = 500;
-
-async function findStrayFiles(db: Database, files: readonly StoredFile[]): Promise<StoredFile[]> {
-  if (files.length === 0) return [];
-  const { stray } = await readBatch(db, {
-    stray: findStrayIds(
-      db,
-      files.map(({ documentId }) => documentId),
-    ),
-  });
-  const ids = new Set(stray);
-  return files.filter(({ documentId }) => ids.has(documentId));
-}
+/** How many files one slice lists; R2 deletes at most 1,000 at once. */
+export const FILES_SLICE = 500;
 
 export const sweepDocuments: BulkJob = {
   kind: "bulk",
@@ -271,7 +258,8 @@ export const sweepDocuments: BulkJob = {
   slices: 10,
   // The position is the key of the last file of a slice.
   find: async ({ db, env, clock, slices }, after) => {
-    const { files, more } = await listFiles(env, { after: after.id }, slices?.files ?? SLICE);
+    const { files, more } = await listFiles(env, { after: after.id }, slices?.files ?? FILES_SLICE);
+    // The row of a younger file may still be written.
     const before = clock.now() - STRAY_FILE_HOURS * HOUR_MS;
     const strays = await findStrayFiles(
       db,
@@ -289,3 +277,15 @@ export const sweepDocuments: BulkJob = {
     };
   },
 };
+
+async function findStrayFiles(db: Database, files: readonly StoredFile[]): Promise<StoredFile[]> {
+  if (files.length === 0) return [];
+  const { stray } = await readBatch(db, {
+    stray: findStrayIds(
+      db,
+      files.map(({ documentId }) => documentId),
+    ),
+  });
+  const ids = new Set(stray);
+  return files.filter(({ documentId }) => ids.has(documentId));
+}

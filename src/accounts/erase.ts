@@ -1,5 +1,6 @@
-// Erases the personal data of an account, DOCUMENT_RETENTION_YEARS after its closing (ACC-23): its documents' files and names, its profile, and the
-// events that repeat the profile. The company's name and country stay, because the settled history shows them, and so does the log.
+// Erases the personal data of an account, DOCUMENT_RETENTION_YEARS after its closing (ACC-23): its documents' files and names, its profile, and
+// the events that repeat the profile. The company's name and country stay, because the settled history shows them, and so does the log. Also
+// deletes ended credentials (CRED-24).
 import { commitAll } from "../commit.ts";
 import type { Deps, Env } from "../context.ts";
 import { BEFORE_FIRST_DUE } from "../core/clock.ts";
@@ -17,7 +18,7 @@ import {
   deletePassword,
 } from "./credential-store.ts";
 import { eraseFileNames } from "./document-store.ts";
-import { deleteFiles, listFiles } from "./documents.ts";
+import { deleteFiles, FILES_SLICE, listFiles } from "./documents.ts";
 import { countEndedKeys, deleteEndedKeys } from "./key-store.ts";
 import {
   countEndedSessions,
@@ -29,18 +30,14 @@ import {
 } from "./session-store.ts";
 import { findAccountsToErase, findPlatform, updatePlatform } from "./store.ts";
 
-/** R2 deletes at most 1,000 files at once. */
-const FILES_SLICE = 500;
 const EVENTS_SLICE = 1_000;
 
-/** The years that documents are kept. */
 export const retentionYears = memoizeBy((env: Env): number => {
   const years = Number(env.DOCUMENT_RETENTION_YEARS);
   if (!Number.isSafeInteger(years) || years < 1) throw new Error("DOCUMENT_RETENTION_YEARS must be a number of years");
   return years;
 });
 
-/** The retention in milliseconds, with years of 366 days. */
 export const computeRetentionMs = (env: Env): number => retentionYears(env) * RETENTION_YEAR_DAYS * DAY_MS;
 
 export const eraseClosedAccounts: EachJob = {
@@ -102,10 +99,9 @@ const NOTHING_PERSONAL = {
   reviewed: null,
 } as const;
 
-// Deletes ended sessions, mailed links, counts of mails and keys, and devices that were last seen too long ago (CRED-24). They no longer count;
-// deleting them only frees space.
+// ---- Ended credentials (CRED-24) -----------------------------------------------------------------------------------------
 
-const SLICE = 200;
+const PRUNED_SLICE = 200;
 /** How long each is kept after its end: the key that a rotation ended may still replay it. */
 const PRUNED_KINDS = [
   { count: countEndedSessions, remove: deleteEndedSessions, keptMs: 0 },
@@ -115,6 +111,7 @@ const PRUNED_KINDS = [
   { count: countForgottenDevices, remove: deleteForgottenDevices, keptMs: KNOWN_DEVICE_DAYS * DAY_MS },
 ];
 
+/** They no longer count; deleting them only frees space. */
 export const pruneCredentials: BulkJob = {
   kind: "bulk",
   name: "prune_account_credentials",
@@ -122,7 +119,7 @@ export const pruneCredentials: BulkJob = {
   slices: 5,
   find: async ({ db, clock }) => {
     const now = clock.now();
-    const reads = PRUNED_KINDS.map(({ count, keptMs }) => count(db, now - keptMs, SLICE));
+    const reads = PRUNED_KINDS.map(({ count, keptMs }) => count(db, now - keptMs, PRUNED_SLICE));
     const counts = Object.values(await readBatch(db, Object.fromEntries(reads.entries())));
     const done = counts.reduce((sum, { count }) => sum + count, 0);
     if (done === 0) return null;
@@ -131,9 +128,9 @@ export const pruneCredentials: BulkJob = {
       run: async () => {
         await commit(
           db,
-          PRUNED_KINDS.map(({ remove, keptMs }) => remove(db, now - keptMs, SLICE)),
+          PRUNED_KINDS.map(({ remove, keptMs }) => remove(db, now - keptMs, PRUNED_SLICE)),
         );
-        return { done, failed: [], next: counts.some(({ count }) => count === SLICE) ? BEFORE_FIRST_DUE : null };
+        return { done, failed: [], next: counts.some(({ count }) => count === PRUNED_SLICE) ? BEFORE_FIRST_DUE : null };
       },
     };
   },

@@ -124,7 +124,6 @@ export const endKeys = (
   ];
 };
 
-/** For the closing of an account. */
 export const deleteKeys = (db: Database, platformId: string): Statement =>
   db.delete(managementKeys).where(eq(managementKeys.platformId, platformId));
 

@@ -1,4 +1,5 @@
-// Management keys of an account (ACC-17): issued, listed, rotated. A key is shown once, in the answer of the call that issues it.
+// Management keys of an account (ACC-17): issued, listed, rotated, and their text (CRED-4 to CRED-9). A key is shown once, in the answer of the
+// call that issues it. The usage of an account (EVT-36) is at the end.
 import { type ManagementCall, type ManagementCaller, type OperatorCall, type Precheck, precheck } from "../call.ts";
 import type { Deps, Env } from "../context.ts";
 import { toIso, toIsoOrNull } from "../core/clock.ts";
@@ -25,10 +26,19 @@ import type { AccountUsage } from "./responses.ts";
 import type { RotationInput } from "./schema.ts";
 import { findPlatform } from "./store.ts";
 
-const WARNING =
-  "This key is shown only once: the service stores only its hash. Keep it secret, and never put it into an agent's runtime.";
+/** Issues the first key of an environment. If two calls issue it, the second one fails (Conflict). */
+export async function issueKey(
+  deps: Deps,
+  owner: Owner,
+  actor: Actor,
+  now: number,
+): Promise<Pick<DrawnKey, "view" | "notice"> & { readonly statements: Statement[] }> {
+  const { row, view, notice } = await drawManagementKey(deps, owner, now);
+  const subject = { type: "api_key", id: row.keyId };
+  const entry = { action: "api_key.issued", actor, subject } as const;
+  return { view, notice, statements: [insertKey(deps.db, row), recordActivity(deps.db, owner, now, entry)] };
+}
 
-/** A new key in the answer of the call that issues it. */
 export type IssuedKey = {
   readonly raw_key: string;
   readonly key_prefix: string;
@@ -53,18 +63,8 @@ async function drawManagementKey({ env }: Deps, { platformId, environment }: Own
   };
 }
 
-/** Issues the first key of an environment. If two calls issue it, the second one fails (Conflict). */
-export async function issueKey(
-  deps: Deps,
-  owner: Owner,
-  actor: Actor,
-  now: number,
-): Promise<Pick<DrawnKey, "view" | "notice"> & { readonly statements: Statement[] }> {
-  const { row, view, notice } = await drawManagementKey(deps, owner, now);
-  const subject = { type: "api_key", id: row.keyId };
-  const entry = { action: "api_key.issued", actor, subject } as const;
-  return { view, notice, statements: [insertKey(deps.db, row), recordActivity(deps.db, owner, now, entry)] };
-}
+const WARNING =
+  "This key is shown only once: the service stores only its hash. Keep it secret, and never put it into an agent's runtime.";
 
 /** Always one page, because an account has few working keys. */
 export async function getKeys(call: ManagementCall) {
@@ -150,8 +150,7 @@ export async function rotateKey(call: ManagementCall, { environment: named, grac
   return view;
 }
 
-// The management key, `<brand>_sandbox_…` or `<brand>_live_…` (CRED-4 to CRED-9): 32 random bytes and a checksum in base62, so that a typo is
-// refused without a look-up; stored as SHA-256 only.
+// ---- The text of a key: `<brand>_sandbox_…` or `<brand>_live_…` ----------------------------------------------------------
 
 const ENVIRONMENT_WORDS: Record<Environment, string> = { sandbox: "sandbox", production: "live" };
 /** No underscore, because it separates the parts of a key. */
@@ -162,12 +161,11 @@ const CHECKSUM_CHARS = 6;
 const RANDOM_CHARS = SECRET_CHARS + CHECKSUM_CHARS;
 const SHOWN_CHARS = 6;
 
-export type NewKey = { rawKey: string; keyPrefix: string; keyHash: string };
+type NewKey = { rawKey: string; keyPrefix: string; keyHash: string };
 
 /** The accepted brands. New keys are issued under the first (CRED-7). */
 export type KeyBrands = readonly [string, ...string[]];
 
-/** The configured brands (CRED-7). */
 export const keyBrands = memoizeBy((env: Pick<Env, "MANAGEMENT_KEY_BRANDS">) =>
   parseKeyBrands(env.MANAGEMENT_KEY_BRANDS),
 );
@@ -180,6 +178,7 @@ export function parseKeyBrands(list: string): KeyBrands {
   return [first, ...others];
 }
 
+/** Draws 32 random bytes and adds a checksum, so that a typo is refused without a look-up. Only the SHA-256 is stored. */
 export async function generateManagementKey(environment: Environment, brands: KeyBrands): Promise<NewKey> {
   const secret = encodeBase62(crypto.getRandomValues(new Uint8Array(32)), SECRET_CHARS);
   const body = toKeyPrefix(brands[0], environment) + secret;
@@ -237,11 +236,12 @@ function computeChecksum(text: string): string {
   );
 }
 
-// Reads the usage of an account for operators (EVT-36). It reads a few rows, however much the account has.
+// ---- The usage of an account, for operators (EVT-36) ---------------------------------------------------------------------
 
 export const findNamedUsage = ({ db }: OperatorCall, { platform_id }: { platform_id: string }) =>
   findVolume(db, platform_id);
 
+/** Reads a few rows, however much the account has. */
 export async function getUsage(call: OperatorCall<FoundVolume>, platformId: string): Promise<AccountUsage> {
   const { db, deps } = call;
   const now = deps.clock.now();

@@ -1,5 +1,5 @@
-// Suspension and reinstatement of an account by the operator (ACC-25, ACC-26). From the commit its keys and sessions are refused and its agents
-// count as suspended, on every surface; reinstatement reactivates only the agents that the suspension took.
+// The life of an account: its promotion to production (ACC-16), its suspension and reinstatement by the operator (ACC-25, ACC-26), and its
+// closing by its owner (ACC-27).
 import { hasAccountDispute } from "../agents/slice-store.ts";
 import {
   type ManagementCall,
@@ -43,7 +43,68 @@ import {
   updatePlatform,
 } from "./store.ts";
 
+// ---- Promotion -----------------------------------------------------------------------------------------------------------
+
+/** Once, after accreditation. It issues the production key; it moves no agent and opens no market. */
+export async function promotePlatform(call: ManagementCall) {
+  const { db, deps, tenant } = call;
+  const now = deps.clock.now();
+  const { caller, platform } = await call.read({ platform: findPlatform(db, tenant.platformId) });
+  if (!platform) throw new ServiceError("invalid_credentials");
+  requireProduction("promote", caller);
+  refuseInGrace(caller);
+  if (platform.promotionBy === "session" && caller.actor.type === "management_api") {
+    const message = "Only a person can promote this account: log in, and promote it with the session.";
+    throw new ServiceError("forbidden", { message });
+  }
+  requireConfirmed(caller);
+  const { platformId } = platform;
+  const owner = { platformId, environment: "production" } as const;
+  const key = await issueKey(deps, owner, caller.actor, now);
+  const view = {
+    environment: owner.environment,
+    promoted_at: toIso(now),
+    live_key_issued: true,
+    api_key: key.view,
+  };
+  await call.commit(
+    [
+      // Guards on the account as it was read: of several promotions, one finds it unpromoted.
+      ...updatePlatform(db, platform, { promotedAt: now }, now),
+      recordActivity(db, owner, now, {
+        action: "account.promoted",
+        actor: caller.actor,
+        subject: { type: "platform", id: platformId },
+        changes: { promoted_at: { from: null, to: toIso(now) } },
+      }),
+      ...key.statements,
+      recordNotice(db, platform, now, { kind: "customer.key_issued", data: key.notice }),
+    ],
+    view,
+  );
+  return view;
+}
+
+/** The precheck that the session is confirmed; the request has no body. */
+export const precheckAccountPromotion = (): Precheck =>
+  precheck<Record<never, never>, ManagementCaller>({}, ({ caller }) => {
+    requireConfirmed(caller);
+    return [];
+  });
+
+// ---- Suspension and reinstatement ----------------------------------------------------------------------------------------
+
 type ReasonInput = { readonly reason: string };
+
+/**
+ * From the commit the account's keys and sessions are refused and its agents count as suspended, on every surface. Reinstatement reactivates only the
+ * agents that the suspension took.
+ */
+export const suspendPlatform = (call: OperatorCall<PlatformRow>, platformId: string, input: ReasonInput) =>
+  changeAccountStatus(call, platformId, input, SUSPENSION);
+
+export const reinstatePlatform = (call: OperatorCall<PlatformRow>, platformId: string, input: ReasonInput) =>
+  changeAccountStatus(call, platformId, input, REINSTATEMENT);
 
 type StatusDecision = {
   readonly trigger: CascadeTrigger;
@@ -82,12 +143,6 @@ const REINSTATEMENT: StatusDecision = {
   act: "platform.reinstated",
   notice: "customer.account_reinstated",
 };
-
-export const suspendPlatform = (call: OperatorCall<PlatformRow>, platformId: string, input: ReasonInput) =>
-  changeAccountStatus(call, platformId, input, SUSPENSION);
-
-export const reinstatePlatform = (call: OperatorCall<PlatformRow>, platformId: string, input: ReasonInput) =>
-  changeAccountStatus(call, platformId, input, REINSTATEMENT);
 
 async function changeAccountStatus(
   call: OperatorCall<PlatformRow>,
@@ -131,12 +186,14 @@ async function changeAccountStatus(
   return view;
 }
 
-// Closing of an account by its owner (ACC-27): one batch ends the account, its keys, sessions, links, webhook endpoints and password. From that
-// commit all its agents count as REVOKED and its principals as CLOSED, and their own rows follow. The history is never deleted.
+// ---- Closing -------------------------------------------------------------------------------------------------------------
 
-const DISPUTED_MESSAGE = "An agent of the account is party to an open dispute.";
 const CLOSING_TRIGGER = "principal_closes";
 
+/**
+ * One batch ends the account, its keys, sessions, links, webhook endpoints and password. From that commit all its agents count as REVOKED and its
+ * principals as CLOSED, and their own rows follow. The history is never deleted.
+ */
 export async function closePlatform(call: SessionCall, { confirmation, current_password }: ClosingInput) {
   const { db, deps, tenant } = call;
   const now = deps.clock.now();
@@ -202,8 +259,10 @@ export async function closePlatform(call: SessionCall, { confirmation, current_p
 function refuseBlocked(blocking: Blocking | null): void {
   if (!blocking) return;
   const { disputed, did, network } = blocking;
-  if (disputed !== null)
-    throw new ServiceError("close_blocked_open_disputes", { message: DISPUTED_MESSAGE, detail: { did: disputed } });
+  if (disputed !== null) {
+    const message = "An agent of the account is party to an open dispute.";
+    throw new ServiceError("close_blocked_open_disputes", { message, detail: { did: disputed } });
+  }
   if (did !== null && network !== null) throw new ServiceError("close_blocked_escrow", { detail: { did, network } });
 }
 
@@ -217,52 +276,4 @@ function refuseWrongConfirmation({ legalName, email }: PlatformRow, confirmation
   throw new ServiceError("confirmation_mismatch", {
     field_errors: [toFieldError("confirmation", "confirmation_mismatch", `Type ${wanted}.`)],
   });
-}
-
-// Promotion to production (ACC-16): once, after accreditation. It issues the production key; it moves no agent and opens no market.
-
-/** The precheck that the session is confirmed; the request has no body. */
-export const precheckAccountPromotion = (): Precheck =>
-  precheck<Record<never, never>, ManagementCaller>({}, ({ caller }) => {
-    requireConfirmed(caller);
-    return [];
-  });
-
-export async function promotePlatform(call: ManagementCall) {
-  const { db, deps, tenant } = call;
-  const now = deps.clock.now();
-  const { caller, platform } = await call.read({ platform: findPlatform(db, tenant.platformId) });
-  if (!platform) throw new ServiceError("invalid_credentials");
-  requireProduction("promote", caller);
-  refuseInGrace(caller);
-  if (platform.promotionBy === "session" && caller.actor.type === "management_api") {
-    const message = "Only a person can promote this account: log in, and promote it with the session.";
-    throw new ServiceError("forbidden", { message });
-  }
-  requireConfirmed(caller);
-  const { platformId } = platform;
-  const owner = { platformId, environment: "production" } as const;
-  const key = await issueKey(deps, owner, caller.actor, now);
-  const view = {
-    environment: owner.environment,
-    promoted_at: toIso(now),
-    live_key_issued: true,
-    api_key: key.view,
-  };
-  await call.commit(
-    [
-      // Guards on the account as it was read: of several promotions, one finds it unpromoted.
-      ...updatePlatform(db, platform, { promotedAt: now }, now),
-      recordActivity(db, owner, now, {
-        action: "account.promoted",
-        actor: caller.actor,
-        subject: { type: "platform", id: platformId },
-        changes: { promoted_at: { from: null, to: toIso(now) } },
-      }),
-      ...key.statements,
-      recordNotice(db, platform, now, { kind: "customer.key_issued", data: key.notice }),
-    ],
-    view,
-  );
-  return view;
 }

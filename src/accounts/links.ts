@@ -1,8 +1,8 @@
-// Single-use links by mail (ACC-10, CRED-22): opening one proves the address. Only the mail contains the token, so a lost mail is not sent again:
-// the next mail has another token.
+// Single-use links by mail (ACC-10, CRED-22), and the tokens of links and sessions (CRED-13). Opening a link proves the address. Only the mail
+// contains its token, so a lost mail is not sent again: the next mail has another token.
 import type { Deps } from "../context.ts";
 import { computeSha256Hex, encodeBase64Url } from "../core/encoding.ts";
-import { ServiceError } from "../core/errors.ts";
+import { ServiceError, toFieldError } from "../core/errors.ts";
 import { HOUR_MS, LINK_HOURS, LINK_MAILS_PER_HOUR, LINK_REST_SECONDS, SECOND_MS } from "../core/limits.ts";
 import { Conflict } from "../core/retry.ts";
 import type { LinkKind } from "../core/vocabulary.ts";
@@ -62,6 +62,9 @@ export async function sendLink(deps: Deps, { send }: NewLink): Promise<void> {
   }
 }
 
+/** The fault of every link that does not count, so that it does not reveal why. */
+export const LINK_USED_UP = toFieldError("token", "invalid_value", "The link is unknown, used or expired.");
+
 // ---- Frequency -----------------------------------------------------------------------------------------------------------
 
 /** The times at which links of one kind were mailed to an account within the last hour, newest first. */
@@ -75,7 +78,7 @@ export const findRecentMails = (
 ): Read<MailTimes> => findMailTimes(db, platformId, kind, now - HOUR_MS, LINK_MAILS_PER_HOUR);
 
 /** The milliseconds until another link may be mailed: one a minute, and five an hour. */
-export function computeNextMailWaitMs(times: MailTimes, now: number): number {
+function computeNextMailWaitMs(times: MailTimes, now: number): number {
   const [newest] = times;
   const oldest = times[LINK_MAILS_PER_HOUR - 1];
   const rest = newest === undefined ? 0 : newest + LINK_REST_SECONDS * SECOND_MS - now;
@@ -137,27 +140,28 @@ export async function mailLink(
   await sendLink(deps, link);
 }
 
-// Tokens that only their holder knows, for sessions and mailed links (CRED-13, ACC-10): 32 random bytes, stored as SHA-256 only.
+// ---- Tokens --------------------------------------------------------------------------------------------------------------
 
-/** The `WWW-Authenticate` challenge of routes that take or start a session (RFC 9110, 11.6.1). */
-export const SESSION_CHALLENGE = 'Bearer realm="dashboard"';
-
-const BYTES = 32;
+const TOKEN_BYTES = 32;
 const SESSION_PREFIX = "ses_";
 const SESSION_PATTERN = /^ses_[A-Za-z0-9_-]{43}$/;
 
-export type NewToken = { readonly token: string; readonly tokenHash: string };
+/** Only the holder knows the token; the hash is stored. */
+type NewToken = { readonly token: string; readonly tokenHash: string };
 
-const drawSecret = (): string => encodeBase64Url(crypto.getRandomValues(new Uint8Array(BYTES)));
+const drawSecret = (): string => encodeBase64Url(crypto.getRandomValues(new Uint8Array(TOKEN_BYTES)));
 
 async function hashToken(token: string): Promise<NewToken> {
   return { token, tokenHash: await computeSha256Hex(token) };
 }
 
 export const drawSessionToken = (): Promise<NewToken> => hashToken(SESSION_PREFIX + drawSecret());
-export const drawLinkToken = (): Promise<NewToken> => hashToken(drawSecret());
+const drawLinkToken = (): Promise<NewToken> => hashToken(drawSecret());
 
 /** Judges only the form. */
 export const isSessionToken = (text: string): boolean => SESSION_PATTERN.test(text);
 /** Distinguishes a session's token, even a mistyped one, from other bearer tokens. */
 export const looksLikeSessionToken = (text: string): boolean => text.startsWith(SESSION_PREFIX);
+
+/** The `WWW-Authenticate` challenge of routes that take or start a session (RFC 9110, 11.6.1). */
+export const SESSION_CHALLENGE = 'Bearer realm="dashboard"';

@@ -1,4 +1,5 @@
-// Sends a mail of the catalogue to an address of an account (MAIL-5).
+// Mails to the addresses of an account: any mail of the catalogue (MAIL-5), its waiting notices (ACC-11), the notices before an attestation ends
+// (PRN-26), and the limits of an address (ACC-31).
 import { commitAll } from "../commit.ts";
 import type { Deps } from "../context.ts";
 import { BEFORE_FIRST_DUE } from "../core/clock.ts";
@@ -43,10 +44,9 @@ export const sendMailTo = <K extends MailKind>(
 /** The cause for the log, without the address and the text of the mail. */
 export const toLoggedCause = (thrown: unknown): string => (thrown instanceof Error ? thrown.name : "unknown");
 
-// Mails the waiting notices, each minute (ACC-11). A notice is postponed before its mail is sent and deleted after, so two simultaneous runs send
-// one mail. When the Worker dies in between, the mail is sent again: a notice arrives at least once.
+// ---- Waiting notices (ACC-11) --------------------------------------------------------------------------------------------
 
-const SLICE = 50;
+const NOTICES_SLICE = 50;
 /** The pauses after failed attempts. One more failure, after about two days, drops the notice and raises `job_failed`. */
 export const NOTICE_PAUSES_MS = [
   MINUTE_MS,
@@ -58,19 +58,23 @@ export const NOTICE_PAUSES_MS = [
   24 * HOUR_MS,
 ] as const;
 
+/**
+ * Each minute. A notice is postponed before its mail is sent and deleted after, so two simultaneous runs send one mail. When the Worker dies in
+ * between, the mail is sent again: a notice arrives at least once.
+ */
 export const mailNotices: BulkJob = {
   kind: "bulk",
   name: "mail_notices",
   slices: 4,
   find: async (deps) => {
-    const { due } = await readBatch(deps.db, { due: countDueNotices(deps.db, deps.clock.now(), SLICE) });
+    const { due } = await readBatch(deps.db, { due: countDueNotices(deps.db, deps.clock.now(), NOTICES_SLICE) });
     return due.count === 0 ? null : { oldestDueAt: due.oldest, run: () => mailSlice(deps) };
   },
 };
 
 async function mailSlice(deps: Deps): Promise<SliceResult> {
   const { db, clock } = deps;
-  const { taken } = await readBatch(db, { taken: takeDueNotices(db, clock.now(), SLICE, NOTICE_PAUSES_MS) });
+  const { taken } = await readBatch(db, { taken: takeDueNotices(db, clock.now(), NOTICES_SLICE, NOTICE_PAUSES_MS) });
   const announcements = await readAnnouncements(deps, taken);
   const mails = groupIntoMails(taken);
   const held = new Set(await moveToDigest(deps, mails));
@@ -91,7 +95,7 @@ async function mailSlice(deps: Deps): Promise<SliceResult> {
   );
   const settled = [...sent, ...failed.map(({ id }) => id)];
   if (settled.length > 0) await commit(db, [deleteNotices(db, settled), ...addVolumes(db, mailed, clock.now())]);
-  return { done: sent.length, failed, next: taken.length < SLICE ? null : BEFORE_FIRST_DUE };
+  return { done: sent.length, failed, next: taken.length < NOTICES_SLICE ? null : BEFORE_FIRST_DUE };
 }
 
 type JoinedNotices = readonly [NoticeRow, ...NoticeRow[]];
@@ -146,13 +150,12 @@ async function moveToDigest(deps: Deps, mails: readonly JoinedNotices[]): Promis
   return held;
 }
 
-/** The stored kind and data were written by recordNotice. */
 const composeSubject = (mail: JoinedNotices, config: Deps["config"]): string =>
   composeMail(mail[0].kind as NoticeKind, joinData(mail) as MailData[NoticeKind], config).subject;
 
 type Announcements = ReadonlyMap<string, AnnouncementRow>;
 
-/** Reads the texts of announcements: a notice refers to its announcement, so that each text is stored once. */
+/** A notice refers to its announcement, so that each text is stored once. */
 async function readAnnouncements({ db }: Deps, taken: readonly NoticeRow[]): Promise<Announcements> {
   const ids = [
     ...new Set(taken.flatMap(({ data }) => ("announcementId" in data ? [String(data.announcementId)] : []))),
@@ -174,7 +177,6 @@ function sendJoined(deps: Deps, [first, ...others]: JoinedNotices, announcements
 const joinData = ([first, ...others]: JoinedNotices): object =>
   others.reduce((sum: object, { data }) => joinExpiries(sum, data), first.data);
 
-/** Joins the data of two notices of expiring attestations. */
 function joinExpiries(one: object, other: object): object {
   const endsOf = (data: object): readonly unknown[] => ("ends" in data && Array.isArray(data.ends) ? data.ends : []);
   return { ...one, ends: [...endsOf(one), ...endsOf(other)] };
@@ -189,9 +191,12 @@ function toMailFailure({ noticeId, platformId, kind, attempts }: NoticeRow, thro
   return { id: noticeId, thrown: new Error(dropped) };
 }
 
-// Announces the end of attestations, 30, 7 and 1 days before (PRN-26): an event, and a notice to the account. The notice and the instant of the next
-// one are one guarded batch, so that each is given once, also by two simultaneous runs.
+// ---- Notices before an attestation ends (PRN-26) -------------------------------------------------------------------------
 
+/**
+ * An event and a notice to the account, 30, 7 and 1 days before. The notice and the instant of the next one are one guarded batch, so that each is
+ * given once, also by two simultaneous runs.
+ */
 export const notifyExpiring: EachJob = {
   kind: "each",
   name: "notify_expiring",
@@ -245,15 +250,7 @@ function recordExpiryNotice(
   ];
 }
 
-// Limits the mails to an address (ACC-31): by day those that no account of its own has caused, and by hour the notices of one account.
-
-/** Folds an address and drops its `+` tag: both spellings reach one mailbox. */
-function toMailbox(address: string): string {
-  const [name = "", host] = foldName(address).split("@");
-  return `${name.split("+")[0]}@${host}`;
-}
-
-const hashStranger = (address: string): Promise<string> => computeSha256Hex(`stranger ${toMailbox(address)}`);
+// ---- Limits of an address (ACC-31) ---------------------------------------------------------------------------------------
 
 /** Reads whether an address may still get a mail today that no account of its own has caused. */
 export const mayMailStranger = async (db: Database, address: string, now: number): Promise<Read<boolean>> =>
@@ -265,8 +262,7 @@ export const countStrangerMail = async (db: Database, address: string, now: numb
 
 type Addressed = { readonly platformId: string; readonly recipient: string };
 
-/** Counts the mails, and returns those that exceed the hour's limit. */
-export async function countAndFindExcess<M extends Addressed>(deps: Deps, mails: readonly M[]): Promise<readonly M[]> {
+async function countAndFindExcess<M extends Addressed>(deps: Deps, mails: readonly M[]): Promise<readonly M[]> {
   if (mails.length === 0) return [];
   const subjects = await Promise.all(
     mails.map(({ platformId, recipient }) => computeSha256Hex(`notices ${platformId} ${toMailbox(recipient)}`)),
@@ -280,8 +276,16 @@ export async function countAndFindExcess<M extends Addressed>(deps: Deps, mails:
   });
 }
 
+/** Folds an address and drops its `+` tag: both spellings reach one mailbox. */
+function toMailbox(address: string): string {
+  const [name = "", host] = foldName(address).split("@");
+  return `${name.split("+")[0]}@${host}`;
+}
+
+const hashStranger = (address: string): Promise<string> => computeSha256Hex(`stranger ${toMailbox(address)}`);
+
 /** The end of the UTC day or hour that contains the instant. */
-export const computePeriodEnd = (now: number, periodMs: number): number => (Math.floor(now / periodMs) + 1) * periodMs;
+const computePeriodEnd = (now: number, periodMs: number): number => (Math.floor(now / periodMs) + 1) * periodMs;
 
 async function countPeriodMails(
   { db, clock }: Deps,

@@ -1,4 +1,4 @@
-// Routes of the review: its submission by the account, and the operator's side (ACC-21, ACC-24).
+// Routes of the review and of an account's status: what the owner requests, and what the operator decides.
 import { defineRoute } from "../http/route.ts";
 import { decideProfile, decideVerification, findNamedAccount, getReview } from "./decide.ts";
 import { closePlatform, reinstatePlatform, suspendPlatform } from "./lifecycle.ts";
@@ -12,6 +12,8 @@ import {
   statusReasonInput,
 } from "./schema.ts";
 import { renewAttestation, submitVerification } from "./submit.ts";
+
+// ---- The review (ACC-21, ACC-24) -----------------------------------------------------------------------------------------
 
 export const reviewRoutes = [
   defineRoute({
@@ -68,7 +70,7 @@ export const reviewRoutes = [
   }),
 ];
 
-// Routes that change an account's status: suspension and reinstatement by the operator, closing by its owner (ACC-27, ACC-25, ACC-26).
+// ---- Suspension, reinstatement and closing (ACC-25, ACC-26, ACC-27) ------------------------------------------------------
 
 export const accountStatusRoutes = [
   defineRoute({

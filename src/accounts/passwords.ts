@@ -1,4 +1,5 @@
-// Judges new passwords (CRED-20).
+// Judges passwords: new ones (CRED-20), and the current one wherever a session's call requires it again (CRED-25) or a mailed link is opened
+// (ACC-10), because a session or a link alone cannot take over an account. Failures count like those of log-ins.
 import type { PersonCaller, PublicCall, SessionCall } from "../call.ts";
 import { toClientSubnet } from "../core/client-network.ts";
 import { type FieldError, ServiceError, toFieldError } from "../core/errors.ts";
@@ -11,7 +12,7 @@ import {
   refuseStrangerNetwork,
 } from "./attempts.ts";
 
-/** The faults that do not depend on the length: the address itself, and the most common passwords. */
+/** The faults of a new password that do not depend on the length: the address itself, and the most common passwords. */
 export async function findPasswordFaults(
   assets: Fetcher,
   field: string,
@@ -40,13 +41,10 @@ export async function readCommonPasswords(assets: Fetcher): Promise<ReadonlySet<
   return words;
 }
 
-// Judges the current password wherever a session's call requires it again (CRED-25), or a mailed link is opened (ACC-10): a session or a link alone
-// cannot take over an account. Its failures count like those of log-ins.
+// ---- The current password ------------------------------------------------------------------------------------------------
 
-/** `before`: the stored hash, which the commit guards on (`keepsPassword`). `hash`: the hash of the next password, if any. */
+/** `before`: the stored hash, which the commit guards on. `hash`: the hash of the next password, if any. */
 type ProvenPassword = { readonly before: string; readonly hash: string | null };
-
-type PasswordCall = Pick<SessionCall | PublicCall, "deps" | "clientAddress" | "background">;
 
 /**
  * Judges the proof of a session's person as one attempt.
@@ -95,7 +93,7 @@ export async function requirePasswordOf(
 
 /** `field`: the name of the password in the body. */
 export async function judgePassword(
-  { deps }: Pick<PasswordCall, "deps">,
+  { deps }: SessionCall | PublicCall,
   wrong: MarkFailed,
   stored: string | null,
   { password, field, next }: { readonly password: string; readonly field: string; readonly next?: string | undefined },

@@ -43,7 +43,7 @@ export async function patchPlatform(call: ManagementCall, patch: ProfilePatch) {
 
   const { platformId } = before;
   const pendingProfile = applyPatchToProposal(caller, before, patch, now);
-  const contact = await changeContact(db, caller, before, patch, found, now);
+  const contact = await changeContact(db, before, patch, { ...found, actor: caller.actor }, now);
   const set = { ...toChangedColumns(before, patch), ...contact.set };
   const changes = { ...diffProfile(before, set), ...contact.changes };
   const isProposed = pendingProfile !== before.pendingProfile;
@@ -91,7 +91,6 @@ const toPatchStatements = (moved: Move<PlatformStatus> | undefined, created: str
   ...(created !== null && { tenant_principal_id: { from: null, to: created } }),
 });
 
-/** Also reads the followers of a given name or country, and the times of the links that were mailed to contacts. */
 async function buildProfilePatchReads({ db, deps, tenant }: ManagementCall, patch: ProfilePatch, now: number) {
   const { platformId } = tenant;
   const follows = patch.legal_name !== undefined || patch.country !== undefined;
@@ -137,7 +136,6 @@ function diffProfile(before: PlatformRow, set: Profile): Changes {
   );
 }
 
-/** The country must be one of the service's, which no schema can check. */
 const findProfileFaults = ({ deps }: ManagementCall, { country }: Pick<ProfilePatch, "country">) =>
   country === undefined ? [] : findCountryFaults(country, deps.config.jurisdictions);
 
@@ -174,7 +172,7 @@ function refuseKeyForPersonal(caller: ManagementCaller, platform: PlatformRow, p
   throw new ServiceError("forbidden", { message });
 }
 
-// The tenant principal follows the name and the country of the profile, and so do the documents of its agents (ACC-6, ACC-19).
+// ---- What follows the name and the country (ACC-6, ACC-19) ---------------------------------------------------------------
 
 /** Reads the tenant principal and its first agents if the name or the country may change. */
 export function buildFollowReads(

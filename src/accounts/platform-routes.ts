@@ -1,5 +1,5 @@
-// Routes of the platform account and of the operator's list of accounts (ACC-1, ACC-7, ACC-18).
-
+// Routes of an account for its owner and for the operator: the account itself, its documents, keys, usage and mailed pages, and the operator's
+// list and announcements.
 import * as z from "zod";
 import { DOCUMENT_MAX_BYTES } from "../core/limits.ts";
 import { answer } from "../http/answer.ts";
@@ -35,6 +35,8 @@ import {
   rotationInput,
 } from "./schema.ts";
 
+// ---- The account, and the operator's list (ACC-1, ACC-7, ACC-18) ---------------------------------------------------------
+
 export const accountRoutes = [
   defineRoute({
     method: "get",
@@ -68,7 +70,7 @@ export const accountRoutes = [
   }),
 ];
 
-// Routes of documents: the account's own, and the operator's reads of them (ACC-20, ACC-22).
+// ---- Documents (ACC-20, ACC-22) ------------------------------------------------------------------------------------------
 
 export const documentRoutes = [
   defineRoute({
@@ -134,7 +136,7 @@ export const documentRoutes = [
   }),
 ];
 
-// Routes of promotion and of management keys (ACC-16, ACC-17).
+// ---- Promotion and management keys (ACC-16, ACC-17) ----------------------------------------------------------------------
 
 export const keyRoutes = [
   defineRoute({
@@ -175,7 +177,7 @@ export const keyRoutes = [
   }),
 ];
 
-// The operator's route to every admin contact (ACC-15).
+// ---- Announcements to every admin contact (ACC-15) -----------------------------------------------------------------------
 
 export const noticeRoutes = [
   defineRoute({
@@ -191,7 +193,7 @@ export const noticeRoutes = [
   }),
 ];
 
-// The route of an account's usage (EVT-36).
+// ---- Usage (EVT-36) ------------------------------------------------------------------------------------------------------
 
 export const usageRoutes = [
   defineRoute({
@@ -207,7 +209,7 @@ export const usageRoutes = [
   }),
 ];
 
-// The routes of the pages that mailed links open (ACC-14). They read no row.
+// ---- Pages that mailed links open, which read no row (ACC-14) ------------------------------------------------------------
 
 const pageQuery = z.strictObject({ token: linkToken.optional() });
 /** Marks the link to a contact, because its page asks for no password. */

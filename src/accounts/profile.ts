@@ -1,4 +1,5 @@
-// Reads the platform account, and the operator's list of accounts (ACC-1, ACC-3, ACC-7).
+// The profile of an account as it is shown (ACC-1, ACC-3, ACC-7), with the identity that it proposes (ACC-30), the identity that a review
+// approved (ACC-18), and what its next state requires.
 import { type ManagementCall, type ManagementCaller, type OperatorCall, readPage } from "../call.ts";
 import { toIso, toIsoOrNull } from "../core/clock.ts";
 import { ServiceError } from "../core/errors.ts";
@@ -19,7 +20,7 @@ export async function getPlatform(call: ManagementCall) {
   return { ...toPlatformView(platform), environment: call.environment };
 }
 
-export type PlatformQuery = { limit: number; cursor?: string | undefined; status?: PlatformStatus | undefined };
+type PlatformQuery = { limit: number; cursor?: string | undefined; status?: PlatformStatus | undefined };
 
 export async function getPlatforms(call: OperatorCall, query: PlatformQuery) {
   const page = await readPage(call, query, hashListing("platforms", [], { status: query.status }));
@@ -62,8 +63,7 @@ export const toReviewView = (platform: ListedPlatform) => ({
   },
 });
 
-// Proposals of an account's identity (ACC-30). From its submission on, documents are signed under the name, the country and the registration number
-// that an operator has seen, so a person proposes new ones, and an operator decides.
+// ---- The proposed identity (ACC-30) --------------------------------------------------------------------------------------
 
 /** The columns of the proposed members, by their names on the wire. */
 export const IDENTITY = {
@@ -76,7 +76,10 @@ export const IDENTITY_MEMBERS = Object.keys(IDENTITY) as readonly IdentityMember
 
 const SUBMITTED_STATUSES: ReadonlySet<PlatformStatus> = new Set(["IN_REVIEW", "ACCREDITED"]);
 
-/** True if a change of the member waits for a decision. */
+/**
+ * From the submission on, documents are signed under the name, the country and the registration number that an operator has seen, so a person
+ * proposes new ones, and an operator decides.
+ */
 export const needsDecision = ({ status }: PlatformRow, member: string): boolean =>
   SUBMITTED_STATUSES.has(status) && member in IDENTITY;
 
@@ -139,12 +142,10 @@ export function reportProposal(
   return [entry, raiseAlert(db, { kind: "review_waiting", subject, message })];
 }
 
-/** The proposal in the form that the account shows. */
 export const toProposalView = (pending: PendingProfile | null) =>
   pending && { ...pending, proposed_at: toIso(pending.proposed_at) };
 
-// The identity that a review approves (ACC-18): the account's profile as it was submitted and approved. The operator is alerted when the account
-// then states another one.
+// ---- The reviewed identity (ACC-18) --------------------------------------------------------------------------------------
 
 type Profile = Pick<PlatformRow, "legalName" | "country" | "registrationNumber" | "registeredAddress">;
 
@@ -191,9 +192,8 @@ export const pickCurrentDocuments = ({ documents }: PlatformRow): Record<string,
   return current;
 };
 
-// Derives the requirements of an account's next state from its row alone (ACC-3, ACC-18).
+// ---- The requirements of the next state (ACC-3, ACC-18) ------------------------------------------------------------------
 
-/** The columns that the next state waits for. */
 export type Progress = Pick<
   PlatformRow,
   | "status"
@@ -220,7 +220,7 @@ const DUE_BY_STATUS: Readonly<Partial<Record<PlatformStatus, (platform: Progress
   KYB_PENDING: (platform) => pickMissingOrNext(findMissingDocuments(platform), "verification_submission"),
 };
 
-export function toRequirements(platform: Progress): Requirements {
+function toRequirements(platform: Progress): Requirements {
   const { status, decision, decisionReason } = platform;
   const rejected = status === "KYB_PENDING" && decision === "reject";
   return {

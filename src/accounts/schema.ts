@@ -1,5 +1,4 @@
-// The platform account on the wire (ACC-1).
-
+// Accounts on the wire (ACC-1): what their owners and the operator send.
 import * as z from "zod";
 import { type FieldError, toFieldError } from "../core/errors.ts";
 import { isUploadedFile, type UploadedFile } from "../core/export.ts";
@@ -37,7 +36,7 @@ export const promoter = z.enum(PROMOTERS).register(z.globalRegistry, { id: "Prom
 
 export const platformQuery = z.strictObject({ ...pageQuery, status: platformStatus.optional() });
 
-// Sign-up on the wire (ACC-10).
+// ---- Sign-up (ACC-10) ----------------------------------------------------------------------------------------------------
 
 const EMAIL_MAX_CHARS = 254;
 
@@ -55,7 +54,7 @@ export const passwordInput = buildNormalizedSchema("NFKC", PASSWORD_MAX_CHARS)
   .register(z.globalRegistry, { id: "PasswordInput" });
 
 /** A presented password: the rules are only for new ones. */
-export const presentedPassword = buildNormalizedSchema("NFKC", PASSWORD_MAX_CHARS)
+const presentedPassword = buildNormalizedSchema("NFKC", PASSWORD_MAX_CHARS)
   .min(1)
   .max(PASSWORD_MAX_CHARS)
   .register(z.globalRegistry, { id: "PresentedPassword" });
@@ -65,7 +64,6 @@ export const registrationInput = z
   .register(z.globalRegistry, { id: "RegistrationInput" });
 export type RegistrationInput = z.infer<typeof registrationInput>;
 
-/** The token of a mailed link. */
 export const linkToken = z.string().min(1).max(200);
 
 export const tokenInput = z.strictObject({ token: linkToken }).register(z.globalRegistry, { id: "TokenInput" });
@@ -78,7 +76,7 @@ export type VerificationInput = z.infer<typeof verificationInput>;
 
 export const addressInput = z.strictObject({ email: emailInput }).register(z.globalRegistry, { id: "AddressInput" });
 
-// Passwords and the change of the address on the wire (CRED-22, CRED-23, ACC-13).
+// ---- Passwords and the change of the address (CRED-22, CRED-23, ACC-13) --------------------------------------------------
 
 export const passwordChangeInput = z
   .strictObject({ current_password: presentedPassword, new_password: passwordInput })
@@ -95,10 +93,10 @@ export const emailChangeInput = z
   .register(z.globalRegistry, { id: "EmailChangeInput" });
 export type EmailChangeInput = z.infer<typeof emailChangeInput>;
 
-// TOTP on the wire (CRED-28).
+// ---- TOTP (CRED-28) ------------------------------------------------------------------------------------------------------
 
 /** A code of the app or a recovery code, grouped in any way. */
-export const totpInput = z.string().min(1).max(40).register(z.globalRegistry, { id: "TotpInput" });
+const totpInput = z.string().min(1).max(40).register(z.globalRegistry, { id: "TotpInput" });
 
 export const totpSetUp = z
   .strictObject({ current_password: presentedPassword })
@@ -115,7 +113,7 @@ export const totpRemoval = z
   .register(z.globalRegistry, { id: "TotpRemovalInput" });
 export type TotpRemoval = z.infer<typeof totpRemoval>;
 
-// Sessions on the wire (CRED-13, CRED-27, CRED-30).
+// ---- Sessions (CRED-13, CRED-27, CRED-30) --------------------------------------------------------------------------------
 
 export const logInInput = z
   .strictObject({ email: emailInput, password: presentedPassword, totp: totpInput.optional() })
@@ -136,7 +134,6 @@ export const confirmationInput = z
   });
 export type ConfirmationInput = z.infer<typeof confirmationInput>;
 
-/** Requires exactly one of the two. */
 export function findConfirmationFaults(raw: unknown): FieldError[] {
   if (typeof raw !== "object" || raw === null) return [];
   const { current_password, totp } = raw as Record<string, unknown>;
@@ -146,7 +143,7 @@ export function findConfirmationFaults(raw: unknown): FieldError[] {
   return [toFieldError("totp", "invalid_value", "Send current_password or totp, not both.")];
 }
 
-// The profile of a platform account on the wire, as it is patched (ACC-18).
+// ---- The profile (ACC-18) ------------------------------------------------------------------------------------------------
 
 const line = buildNameSchema(200);
 
@@ -176,7 +173,7 @@ export const profilePatch = z
   .register(z.globalRegistry, { id: "ProfilePatch" });
 export type ProfilePatch = z.infer<typeof profilePatch>;
 
-// Documents on the wire (ACC-20).
+// ---- Documents (ACC-20) --------------------------------------------------------------------------------------------------
 
 export const documentType = z.enum(DOCUMENT_TYPES).register(z.globalRegistry, { id: "DocumentType" });
 
@@ -194,7 +191,7 @@ export const documentParams = z.object({ document_id: z.string() });
 export const accountParams = z.object({ platform_id: z.string() });
 export const accountDocumentParams = z.object({ platform_id: z.string(), document_id: z.string() });
 
-// Management keys on the wire (ACC-16, ACC-17).
+// ---- Management keys (ACC-16, ACC-17) ------------------------------------------------------------------------------------
 
 export const rotationInput = z
   .strictObject({
@@ -204,7 +201,7 @@ export const rotationInput = z
   .register(z.globalRegistry, { id: "RotationInput" });
 export type RotationInput = z.infer<typeof rotationInput>;
 
-// Announcements of the operator on the wire (ACC-15).
+// ---- Announcements (ACC-15) ----------------------------------------------------------------------------------------------
 
 export const announcementKind = z.enum(ANNOUNCEMENT_KINDS).register(z.globalRegistry, { id: "AnnouncementKind" });
 
@@ -217,7 +214,7 @@ export const announcementInput = z
   .register(z.globalRegistry, { id: "AnnouncementInput" });
 export type AnnouncementInput = z.infer<typeof announcementInput>;
 
-// The review of an account on the wire (ACC-21, ACC-24).
+// ---- The review (ACC-21, ACC-24) -----------------------------------------------------------------------------------------
 
 export const decision = z.enum(VERIFICATION_DECISIONS).register(z.globalRegistry, { id: "VerificationDecision" });
 
@@ -254,7 +251,7 @@ export const renewalInput = z
   .register(z.globalRegistry, { id: "AttestationRenewal" });
 export type RenewalInput = z.infer<typeof renewalInput>;
 
-// Suspension, reinstatement and closing of an account on the wire (ACC-27, ACC-25, ACC-26).
+// ---- Suspension, reinstatement and closing (ACC-25, ACC-26, ACC-27) ------------------------------------------------------
 
 export const accountStatusParams = z.object({ platform_id: z.string() });
 

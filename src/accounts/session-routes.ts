@@ -1,4 +1,4 @@
-// Routes of the sign-up (ACC-10).
+// Routes of the person who owns an account: sign-up, sessions, password, address and TOTP.
 import { answer } from "../http/answer.ts";
 import { defineRoute } from "../http/route.ts";
 import { pickValidFields } from "../http/schemas.ts";
@@ -53,6 +53,8 @@ import {
 } from "./sign-up.ts";
 import { confirmTotp, removeTotp, removeTotpOf, setUpTotp } from "./totp.ts";
 
+// ---- Sign-up (ACC-10) ----------------------------------------------------------------------------------------------------
+
 export const signUpRoutes = [
   defineRoute({
     method: "post",
@@ -102,7 +104,7 @@ export const signUpRoutes = [
   }),
 ];
 
-// Routes of sessions (CRED-13, CRED-27, CRED-30).
+// ---- Sessions (CRED-13, CRED-27, CRED-30) --------------------------------------------------------------------------------
 
 /** Makes the browser forget an ended session. */
 const LOGGED_OUT = answer(204, { "Set-Cookie": NO_COOKIE }, null);
@@ -183,7 +185,7 @@ export const sessionRoutes = [
   }),
 ];
 
-// Routes of the password and of the address (CRED-22, CRED-23, ACC-13).
+// ---- Password and address (CRED-22, CRED-23, ACC-13) ---------------------------------------------------------------------
 
 export const passwordRoutes = [
   defineRoute({
@@ -232,7 +234,7 @@ export const passwordRoutes = [
   }),
 ];
 
-// Routes of TOTP (CRED-28).
+// ---- TOTP (CRED-28) ------------------------------------------------------------------------------------------------------
 
 export const totpRoutes = [
   defineRoute({

@@ -53,7 +53,7 @@ export const findSessionOwner = (db: Database, tokenHash: string): Read<SessionO
 export const selectOwnerOfSession = (tokenHash: string): SQL<string> =>
   sql<string>`(select platform_id from sessions where token_hash = ${tokenHash})`;
 
-/** Like `whileKey`, for a session that a change of the password or a log-out may have ended. */
+/** Like `guardKey`, for a session that a change of the password or a log-out may have ended. */
 export const guardSession = (db: Database, tokenHash: string, now: number): Statement =>
   guard(
     db,

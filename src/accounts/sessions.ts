@@ -1,5 +1,5 @@
-// Log-in (CRED-13, CRED-21, CRED-28, CRED-29, CRED-31). A caller without the password learns nothing: an unknown address costs the same derivation
-// and gets the same answer.
+// Sessions of a person: log-in (CRED-13, CRED-21, CRED-28, CRED-29, CRED-31), confirmation (CRED-30), and the list from which the owner ends
+// them (CRED-27). A caller without the password learns nothing: an unknown address costs the same derivation and gets the same answer.
 import { type PersonCaller, type PublicCall, readPage, type SessionCall } from "../call.ts";
 import { toClientSubnet } from "../core/client-network.ts";
 import { toIso } from "../core/clock.ts";
@@ -114,8 +114,88 @@ const toLogInError = (message: string, type?: string): ServiceError =>
     ...(type !== undefined && { type }),
   });
 
-// The sessions of an account, for its owner (CRED-27): listed with the device and network of each log-in, and ended one by one, or all but the
-// calling one. Ending another session also ends the links that it may have requested.
+// ---- The place of a log-in (CRED-27) -------------------------------------------------------------------------------------
+
+export const toLogInPlace = ({ clientAddress, userAgent }: Pick<PublicCall, "clientAddress" | "userAgent">) => ({
+  device: describeDevice(userAgent),
+  network: toClientSubnet(clientAddress),
+});
+
+/** A User-Agent may contain any text, so only a word of the tables or a short ASCII product name is stored. */
+export function describeDevice(userAgent: string): string {
+  const named = (table: readonly (readonly [string, string])[]) =>
+    table.find(([mark]) => userAgent.includes(mark))?.[1];
+  const what = named(BROWSERS) ?? PRODUCT.exec(userAgent)?.[0] ?? "Unknown device";
+  const system = named(SYSTEMS);
+  return system === undefined ? what : `${what} on ${system}`;
+}
+
+/** The mark in the text, and the name. The first match counts, because most browsers also name others. */
+const BROWSERS = [
+  ["Edg", "Edge"],
+  ["OPR/", "Opera"],
+  ["SamsungBrowser/", "Samsung Internet"],
+  ["Firefox/", "Firefox"],
+  ["FxiOS/", "Firefox"],
+  ["CriOS/", "Chrome"],
+  ["Chrome/", "Chrome"],
+  ["Safari/", "Safari"],
+] as const;
+const SYSTEMS = [
+  ["iPhone", "iPhone"],
+  ["iPad", "iPad"],
+  ["Android", "Android"],
+  ["Windows", "Windows"],
+  ["Mac OS X", "macOS"],
+  ["CrOS", "ChromeOS"],
+  ["Linux", "Linux"],
+] as const;
+/** The first product of a client that is not a browser, without its version. */
+const PRODUCT = /^[A-Za-z0-9._-]{1,40}/;
+
+// ---- The cookie of a session (CRED-15) -----------------------------------------------------------------------------------
+
+/** The prefix makes browsers refuse a cookie of another host or path, or without Secure. */
+const COOKIE = "__Host-session";
+const ATTRIBUTES = "Path=/; HttpOnly; Secure; SameSite=Lax";
+
+export const formatSessionCookie = (token: string, expiresAt: string): string =>
+  `${COOKIE}=${token}; Expires=${new Date(expiresAt).toUTCString()}; ${ATTRIBUTES}`;
+
+export const NO_COOKIE = `${COOKIE}=; Max-Age=0; ${ATTRIBUTES}`;
+
+// ---- Confirmation (CRED-30) ----------------------------------------------------------------------------------------------
+
+export async function confirmPerson(call: SessionCall, input: ConfirmationInput) {
+  const { db, deps, session, tenant } = call;
+  const now = deps.clock.now();
+  const { caller, person } = await call.read({ person: findPerson(db, tenant.platformId) });
+  if (!person) throw new ServiceError("invalid_credentials");
+  refuseOtherFactor(person, input);
+  const { current_password = "", totp } = input;
+  const used = await judgePerson(call, caller, async (wrong) => {
+    if (totp !== undefined) return useCode(deps.env, person, totp, now, () => wrong(toInvalidCodeError("totp")));
+    await judgePassword(call, wrong, person.hash, { password: current_password, field: PASSWORD });
+    return {};
+  });
+  const view = { confirmed_until: toIso(now + CONFIRMATION_MINUTES * MINUTE_MS) };
+  await call.commit([...updatePerson(db, person, used), confirmSession(db, session.tokenHash, now)], view);
+  return view;
+}
+
+const PASSWORD = "current_password";
+
+/** With TOTP only a code counts; without it there is only the password. */
+function refuseOtherFactor(person: PersonRow, { totp }: ConfirmationInput): void {
+  if (hasTotp(person) === (totp !== undefined)) return;
+  const [field, type] = totp === undefined ? ["totp", "totp_required"] : [PASSWORD, undefined];
+  throw new ServiceError("validation_failed", {
+    field_errors: [toFieldError(field, "required")],
+    ...(type !== undefined && { type }),
+  });
+}
+
+// ---- The sessions of an account (CRED-27) --------------------------------------------------------------------------------
 
 /** Sessions live in real time: a test clock does not move them. */
 const readRealTime = ({ deps }: SessionCall): number => deps.clock.now();
@@ -166,7 +246,7 @@ async function endNamedSession(
   const subject = { type: "session", id: sessionId };
   const entry = { action: "session.ended", actor, subject } as const;
   const now = readRealTime(call);
-  // A person who logs out may still wait for a mail.
+  // Another session may have requested links. A person who logs out may still wait for a mail.
   const ended = tokenHash === call.session.tokenHash ? [] : [endLinks(db, platformId, LINKS_OF_SESSIONS, now)];
   const recorded = recordActivity(db, { platformId, environment }, now, entry);
   await call.commit([...deleteSession(db, tokenHash), ...ended, recorded], null);
@@ -188,84 +268,4 @@ export async function endOtherSessions(call: SessionCall): Promise<void> {
   ];
   // A session that has logged out may have left links open.
   await call.commit([endLinks(db, platformId, LINKS_OF_SESSIONS, now), ...(others === 0 ? [] : ended)], null);
-}
-
-// The cookie of a session (CRED-15), for browsers. The prefix makes them refuse a cookie of another host or path, or without Secure.
-
-const COOKIE = "__Host-session";
-const ATTRIBUTES = "Path=/; HttpOnly; Secure; SameSite=Lax";
-
-export const formatSessionCookie = (token: string, expiresAt: string): string =>
-  `${COOKIE}=${token}; Expires=${new Date(expiresAt).toUTCString()}; ${ATTRIBUTES}`;
-
-export const NO_COOKIE = `${COOKIE}=; Max-Age=0; ${ATTRIBUTES}`;
-
-// Confirms a session with the password or a code (CRED-30).
-
-export async function confirmPerson(call: SessionCall, input: ConfirmationInput) {
-  const { db, deps, session, tenant } = call;
-  const now = deps.clock.now();
-  const { caller, person } = await call.read({ person: findPerson(db, tenant.platformId) });
-  if (!person) throw new ServiceError("invalid_credentials");
-  refuseOtherFactor(person, input);
-  const { current_password = "", totp } = input;
-  const used = await judgePerson(call, caller, async (wrong) => {
-    if (totp !== undefined) return useCode(deps.env, person, totp, now, () => wrong(toInvalidCodeError("totp")));
-    await judgePassword(call, wrong, person.hash, { password: current_password, field: PASSWORD });
-    return {};
-  });
-  const view = { confirmed_until: toIso(now + CONFIRMATION_MINUTES * MINUTE_MS) };
-  await call.commit([...updatePerson(db, person, used), confirmSession(db, session.tokenHash, now)], view);
-  return view;
-}
-
-const PASSWORD = "current_password";
-
-/** With TOTP only a code counts; without it there is only the password. */
-function refuseOtherFactor(person: PersonRow, { totp }: ConfirmationInput): void {
-  if (hasTotp(person) === (totp !== undefined)) return;
-  const [field, type] = totp === undefined ? ["totp", "totp_required"] : [PASSWORD, undefined];
-  throw new ServiceError("validation_failed", {
-    field_errors: [toFieldError(field, "required")],
-    ...(type !== undefined && { type }),
-  });
-}
-
-// Names the network and the device of a log-in (CRED-27). A User-Agent may contain any text, so only a word of the tables or a short ASCII product
-// name is stored.
-
-/** The mark in the text, and the name. The first match counts, because most browsers also name others. */
-const BROWSERS = [
-  ["Edg", "Edge"],
-  ["OPR/", "Opera"],
-  ["SamsungBrowser/", "Samsung Internet"],
-  ["Firefox/", "Firefox"],
-  ["FxiOS/", "Firefox"],
-  ["CriOS/", "Chrome"],
-  ["Chrome/", "Chrome"],
-  ["Safari/", "Safari"],
-] as const;
-const SYSTEMS = [
-  ["iPhone", "iPhone"],
-  ["iPad", "iPad"],
-  ["Android", "Android"],
-  ["Windows", "Windows"],
-  ["Mac OS X", "macOS"],
-  ["CrOS", "ChromeOS"],
-  ["Linux", "Linux"],
-] as const;
-/** The first product of a client that is not a browser, without its version. */
-const PRODUCT = /^[A-Za-z0-9._-]{1,40}/;
-
-export const toLogInPlace = ({ clientAddress, userAgent }: Pick<PublicCall, "clientAddress" | "userAgent">) => ({
-  device: describeDevice(userAgent),
-  network: toClientSubnet(clientAddress),
-});
-
-export function describeDevice(userAgent: string): string {
-  const named = (table: readonly (readonly [string, string])[]) =>
-    table.find(([mark]) => userAgent.includes(mark))?.[1];
-  const what = named(BROWSERS) ?? PRODUCT.exec(userAgent)?.[0] ?? "Unknown device";
-  const system = named(SYSTEMS);
-  return system === undefined ? what : `${what} on ${system}`;
 }

@@ -1,4 +1,5 @@
-// Sign-up (ACC-10): an account is registered with an address and a password, and begins when its address is verified.
+// Sign-up (ACC-10): an account is registered with an address and a password, and begins when its address is verified. Links mailed to an address
+// are opened or refused here (ACC-10, ACC-13, ACC-29), and accounts that were never verified are removed (ACC-12).
 import { type Precheck, type PublicCall, precheck } from "../call.ts";
 import { BEFORE_FIRST_DUE } from "../core/clock.ts";
 import { computeSha256Hex } from "../core/encoding.ts";
@@ -29,7 +30,7 @@ import {
   useLink,
 } from "./credential-store.ts";
 import { issueKey } from "./keys.ts";
-import { createLink, findRecentMailsTo, MAIL_ACCEPTED, mailLink, sendLink } from "./links.ts";
+import { createLink, findRecentMailsTo, LINK_USED_UP, MAIL_ACCEPTED, mailLink, sendLink } from "./links.ts";
 import { mayMailStranger } from "./notices.ts";
 import { findPasswordFaults, requirePasswordOf } from "./passwords.ts";
 import { toPlatformView } from "./profile.ts";
@@ -127,8 +128,18 @@ const toNewPlatform = ({ email, legal_name }: RegistrationInput, now: number): P
   updatedAt: now,
 });
 
-// The mailed link proves the address: of a new account, which then gets its sandbox key (ACC-10), of an account that moves to another one (ACC-13),
-// or of an admin contact (ACC-29).
+/** Answers the same for every address, and works after the answer, so that its time reveals nothing either. */
+export async function resendVerification(call: PublicCall, { email }: { readonly email: string }) {
+  const { db, deps, now } = call;
+  const { platform, mailed } = await call.read({
+    platform: findPlatformByEmail(db, email),
+    mailed: findRecentMailsTo(db, email, "verify_email", now),
+  });
+  if (platform?.status === "EMAIL_PENDING") call.background(mailLink(deps, platform, "verify_email", mailed, now));
+  return MAIL_ACCEPTED;
+}
+
+// ---- Mailed links --------------------------------------------------------------------------------------------------------
 
 /** The owner of an Idempotency-Key here is the link, whose token seals the answer with the key. */
 export const toLinkKeyOwner = async ({ token }: TokenInput): Promise<IdempotencyOwner> => ({
@@ -137,7 +148,10 @@ export const toLinkKeyOwner = async ({ token }: TokenInput): Promise<Idempotency
   platformId: selectOwnerOfLink(await computeSha256Hex(token)),
 });
 
-/** The password proves that the account belongs to the mail's reader, because anyone may have registered the address. A contact has no password. */
+/**
+ * The link proves the address: of a new account (ACC-10), of one that moves to another address (ACC-13), or of an admin contact (ACC-29). The password
+ * proves that the account belongs to the mail's reader, because anyone may have registered the address. A contact has no password.
+ */
 export async function verifyEmail(call: PublicCall, { token, password }: VerificationInput) {
   const { link, platform, stored } = await readLink(call, token);
   if (link.kind === "confirm_contact") return confirmContact(call, link, platform);
@@ -181,13 +195,9 @@ async function readLink({ db, now, read }: PublicCall, token: string) {
     stored: findPassword(db, owner),
   });
   if (!link || !platform || link.kind === "reset_password" || link.usedAt !== null || link.expiresAt <= now)
-    throw buildLinkUsedUpError();
+    throw toValidationError([LINK_USED_UP]);
   return { link, platform, stored };
 }
-
-/** One refusal for every link that does not count, so that it does not reveal why. */
-const buildLinkUsedUpError = (): ServiceError => toValidationError([LINK_USED_UP]);
-export const LINK_USED_UP = toFieldError("token", "invalid_value", "The link is unknown, used or expired.");
 
 async function beginAccount(call: PublicCall, link: LinkRow, before: PlatformRow, ofPassword: Statement) {
   const { db, deps, now } = call;
@@ -221,21 +231,11 @@ async function beginAccount(call: PublicCall, link: LinkRow, before: PlatformRow
   return view;
 }
 
-/** Answers the same for every address, and works after the answer, so that its time reveals nothing either. */
-export async function resendVerification(call: PublicCall, { email }: { readonly email: string }) {
-  const { db, deps, now } = call;
-  const { platform, mailed } = await call.read({
-    platform: findPlatformByEmail(db, email),
-    mailed: findRecentMailsTo(db, email, "verify_email", now),
-  });
-  if (platform?.status === "EMAIL_PENDING") call.background(mailLink(deps, platform, "verify_email", mailed, now));
-  return MAIL_ACCEPTED;
-}
+// ---- Accounts that were never verified -----------------------------------------------------------------------------------
 
-// Removes accounts whose address was never verified (ACC-12), with all their rows, so that their address is free again.
+const UNVERIFIED_SLICE = 100;
 
-const SLICE = 100;
-
+/** Deletes them with all their rows, so that their address is free again. */
 export const removeUnverified: BulkJob = {
   kind: "bulk",
   name: "remove_unverified_accounts",
@@ -243,15 +243,15 @@ export const removeUnverified: BulkJob = {
   slices: 5,
   find: async ({ db, clock }) => {
     const by = clock.now() - UNVERIFIED_DAYS * DAY_MS;
-    const { due } = await readBatch(db, { due: countUnverified(db, by, SLICE) });
+    const { due } = await readBatch(db, { due: countUnverified(db, by, UNVERIFIED_SLICE) });
     if (due.count === 0) return null;
     return {
       oldestDueAt: (due.oldest ?? by) + UNVERIFIED_DAYS * DAY_MS,
       run: async () => {
-        const those = selectUnverifiedIds(by, SLICE);
+        const those = selectUnverifiedIds(by, UNVERIFIED_SLICE);
         // The batch reads the ids again, so that it leaves out an account that was verified meanwhile.
         await commit(db, deleteUnverified(db, those));
-        return { done: due.count, failed: [], next: due.count === SLICE ? BEFORE_FIRST_DUE : null };
+        return { done: due.count, failed: [], next: due.count === UNVERIFIED_SLICE ? BEFORE_FIRST_DUE : null };
       },
     };
   },

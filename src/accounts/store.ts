@@ -1,5 +1,4 @@
-// Store of platform accounts.
-
+// Store of platform accounts and of announcements to them.
 import { and, asc, eq, getTableColumns, gt, notInArray, type SQL, sql } from "drizzle-orm";
 import type { Due } from "../core/clock.ts";
 import { DAY_MS, DOCUMENTS_PER_DAY, SUPPORTING_DOCUMENTS_MAX } from "../core/limits.ts";
@@ -258,7 +257,7 @@ export const recordSandboxProgress = (
     .set({ clockRecordedTo: recordedTo })
     .where(and(eq(platforms.platformId, platformId), eq(platforms.clockOffsetMs, offset)));
 
-// Store of announcements.
+// ---- Announcements (ACC-15) ----------------------------------------------------------------------------------------------
 
 export const insertAnnouncement = (db: Database, row: AnnouncementRow): Statement =>
   db.insert(announcements).values(row);

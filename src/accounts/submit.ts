@@ -1,4 +1,5 @@
-// Submits an account for the review (ACC-21).
+// The account's part and the operator's part of a review: the submission (ACC-21), and the attestation of the tenant principal, which an
+// approval records and the operator renews at any time (ACC-24).
 import type { OperatorCall, SessionCall } from "../call.ts";
 import { type Attested, type Attesting, attestWithAgents, buildAttestReads } from "../cascades/attest.ts";
 import type { Deps } from "../context.ts";
@@ -62,36 +63,7 @@ export async function submitVerification(call: SessionCall) {
   return view;
 }
 
-// The operator's attestation of a tenant principal (ACC-24): recorded by the approval of an account, and renewed by the operator at any time.
-
-/** The reads of an attestation, in addition to those of the account. */
-export const buildTenantReads = (deps: Deps, platformId: string) => {
-  const principalId = selectTenantPrincipal(platformId);
-  return { principal: findPrincipalById(deps.db, principalId), ...buildAttestReads(deps, principalId) };
-};
-type TenantFacts = ReadResults<ReturnType<typeof buildTenantReads>>;
-
-/** Attests the tenant principal. Agents that an ended attestation has suspended stay suspended until each is reactivated. */
-export async function attestTenant(
-  deps: Deps,
-  { principal, ...found }: TenantFacts,
-  { tier, expiresAt, ...by }: { readonly tier: Tier; readonly expiresAt: number } & Pick<Attesting, "actor" | "entry">,
-  now: number,
-): Promise<Attested> {
-  if (!principal) throw new Error("unreachable: an account with a complete profile has a tenant principal");
-  const attestation = {
-    attestationId: createId("att", now),
-    attestationVerifierId: "operator",
-    attestationModel: "kyb",
-    attestationTier: tier,
-    attestationSigned: false,
-    attestationIssuedAt: now,
-    attestationExpiresAt: expiresAt,
-  } as const;
-  return attestWithAgents(deps, { ...found, principal }, { attestation, proof: null, reactivate: false, ...by }, now);
-}
-
-export const computeMaxExpiry = (now: number): number => addMonths(now, ATTESTATION_MAX_AGE_MONTHS);
+// ---- The attestation of the tenant principal -----------------------------------------------------------------------------
 
 export async function renewAttestation(
   call: OperatorCall<PlatformRow>,
@@ -128,3 +100,32 @@ export async function renewAttestation(
   call.background(attested.rest());
   return view;
 }
+
+/** The reads of an attestation, in addition to those of the account. */
+export const buildTenantReads = (deps: Deps, platformId: string) => {
+  const principalId = selectTenantPrincipal(platformId);
+  return { principal: findPrincipalById(deps.db, principalId), ...buildAttestReads(deps, principalId) };
+};
+type TenantFacts = ReadResults<ReturnType<typeof buildTenantReads>>;
+
+/** Attests the tenant principal. Agents that an ended attestation has suspended stay suspended until each is reactivated. */
+export async function attestTenant(
+  deps: Deps,
+  { principal, ...found }: TenantFacts,
+  { tier, expiresAt, ...by }: { readonly tier: Tier; readonly expiresAt: number } & Pick<Attesting, "actor" | "entry">,
+  now: number,
+): Promise<Attested> {
+  if (!principal) throw new Error("unreachable: an account with a complete profile has a tenant principal");
+  const attestation = {
+    attestationId: createId("att", now),
+    attestationVerifierId: "operator",
+    attestationModel: "kyb",
+    attestationTier: tier,
+    attestationSigned: false,
+    attestationIssuedAt: now,
+    attestationExpiresAt: expiresAt,
+  } as const;
+  return attestWithAgents(deps, { ...found, principal }, { attestation, proof: null, reactivate: false, ...by }, now);
+}
+
+export const computeMaxExpiry = (now: number): number => addMonths(now, ATTESTATION_MAX_AGE_MONTHS);
