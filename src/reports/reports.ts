@@ -1,18 +1,11 @@
-// The lists of transactions of all agents of an account in the call's environment (FAC-19), by page or as CSV.
+// Reports to a platform: the overview of an agent (AGT-35), its lists (AGT-36, AGT-37), and the lists of all agents of an account by page or as
+// CSV (FAC-19, DSP-9, TSK-19). An agent gets its own tasks and disputes (TSK-20, DSP-9).
 import { toEscrowView } from "../agents/read.ts";
 import { type AgentCall, type ManagementCall, readPage } from "../call.ts";
 import { ServiceError, toFieldError, toValidationError } from "../core/errors.ts";
 import { readSlices, toExportedRange } from "../core/export.ts";
 import { OPEN_COUNTED_MAX, RECENT_EVENTS } from "../core/limits.ts";
-import {
-  type AskedRows,
-  type FoundRows,
-  hashListing,
-  type Listing,
-  type Page,
-  type Position,
-  toPage,
-} from "../core/page.ts";
+import { type AskedRows, type FoundRows, hashListing, type Page, type Position, toPage } from "../core/page.ts";
 import { SIDES, type Side } from "../core/vocabulary.ts";
 import { type Read, readBatch } from "../db/batch.ts";
 import type { Tenant } from "../db/statement.ts";
@@ -39,106 +32,12 @@ import type { OverviewView } from "./responses.ts";
 import type { AccountTaskQuery, ReportQuery, TaskQuery, TransactionQuery } from "./schema.ts";
 import { findReported } from "./store.ts";
 
-export const toTransactionPosition = ({ settledAt, transactionId }: TransactionRow): Position => ({
-  at: settledAt,
-  id: transactionId,
-});
+// ---- One agent -----------------------------------------------------------------------------------------------------------
 
-const buildTransactionList = (
-  { db, deps }: ManagementCall,
-  query: TransactionQuery,
-): AccountList<TransactionRow, TransactionView> => ({
-  list: (owner, range, page) => listAccountTransactions(db, owner, { ...toAccountFilter(query), ...range }, page),
-  positionOf: toTransactionPosition,
-  toView: (transaction) => toTransactionView(deps.config, transaction),
-});
+export const findNamedReported = ({ db, tenant }: ManagementCall, { did }: { did: string }) =>
+  findReported(db, tenant, did);
 
-export function getTransactions(call: ManagementCall, query: TransactionQuery): Promise<Page<TransactionView>> {
-  const listing = hashListing("transactions", [call.environment], toAccountFilter(query));
-  return answerAccountPage(call, query, listing, buildTransactionList(call, query));
-}
-
-/** Exports the transactions of at most 31 days. */
-export const exportTransactions = (call: ManagementCall, query: TransactionQuery) =>
-  exportAll(call, query, buildTransactionList(call, query));
-
-// Lists of disputes (DSP-9): an agent's own, and those of all agents of an account by page or as CSV.
-
-/** The credential of the call decides which list it gets. */
-export const getDisputes = (call: AgentCall | ManagementCall, query: DisputeQuery): Promise<Page<DisputeView>> =>
-  call.surface === "agent" ? getOwnDisputes(call, query) : getAccountDisputes(call, query);
-
-async function getOwnDisputes(call: AgentCall, query: DisputeQuery): Promise<Page<DisputeView>> {
-  const { db, deps, did } = call;
-  const { did: asked, ...filter } = toAccountFilter(query);
-  if (asked !== undefined && asked !== did) {
-    const message = "An agent can list only its own disputes.";
-    throw toValidationError([toFieldError("did", "invalid_value", message)]);
-  }
-  const page = await readPage(call, query, hashListing("own disputes", [did], filter));
-  const real = deps.clock.now();
-  const { found } = await call.read({ found: listOwnDisputes(db, did, filter, real, page) });
-  return toDisputePage(deps.config, found, page, real);
-}
-
-function buildDisputeList({ db, deps }: ManagementCall, query: DisputeQuery): AccountList<ListedDispute, DisputeView> {
-  const real = deps.clock.now();
-  return {
-    list: (owner, range, page) => listAccountDisputes(db, owner, { ...toAccountFilter(query), ...range }, real, page),
-    positionOf: toDisputePosition,
-    toView: (row) => toDisputeView(deps.config, row, real + row.clockOffsetMs),
-  };
-}
-
-function getAccountDisputes(call: ManagementCall, query: DisputeQuery): Promise<Page<DisputeView>> {
-  const listing = hashListing("disputes", [call.environment], toAccountFilter(query));
-  return answerAccountPage(call, query, listing, buildDisputeList(call, query));
-}
-
-/** Exports the disputes that were filed in at most 31 days. */
-export const exportDisputes = (call: ManagementCall, query: DisputeQuery) =>
-  exportAll(call, query, buildDisputeList(call, query));
-
-// Lists of tasks: an agent's own (TSK-20), and those of all agents of an account by page or as CSV (TSK-19).
-
-/** The credential of the call decides which list it gets. */
-export const getTasks = (call: AgentCall | ManagementCall, query: AccountTaskQuery): Promise<Page<TaskView>> =>
-  call.surface === "agent" ? getOwnTasks(call, query) : getAccountTasks(call, query);
-
-async function getOwnTasks(call: AgentCall, query: AccountTaskQuery): Promise<Page<TaskView>> {
-  const { db, deps, did } = call;
-  const { did: asked, role, ...filter } = toAccountFilter(query);
-  if (asked !== undefined && asked !== did) {
-    const message = "An agent can list only its own tasks.";
-    throw toValidationError([toFieldError("did", "invalid_value", message)]);
-  }
-  const page = await readPage(call, query, hashListing("own tasks", [did], { role, ...filter }));
-  const clocks = readClocks(call);
-  const sides = role === undefined ? SIDES : [role];
-  const found = await call.read(buildTaskReads(db, { did, environment: null, sides }, filter, clocks, page));
-  return toTaskPage(deps.config, mergeTasks(found), page, clocks);
-}
-
-function buildTaskList({ db, deps }: ManagementCall, query: AccountTaskQuery): AccountList<ListedTask, TaskView> {
-  const real = deps.clock.now();
-  return {
-    list: (owner, range, page) => listAccountTasks(db, owner, { ...toAccountFilter(query), ...range }, real, page),
-    positionOf: ({ settledAt, settlementId }) => ({ at: settledAt, id: settlementId }),
-    toView: (task) => toTaskView(deps.config, task, real + task.clockOffsetMs),
-  };
-}
-
-function getAccountTasks(call: ManagementCall, query: AccountTaskQuery): Promise<Page<TaskView>> {
-  const listing = hashListing("tasks", [call.environment], toAccountFilter(query));
-  return answerAccountPage(call, query, listing, buildTaskList(call, query));
-}
-
-/** Exports the tasks that were opened in at most 31 days. */
-export const exportTasks = (call: ManagementCall, query: AccountTaskQuery) =>
-  exportAll(call, query, buildTaskList(call, query));
-
-// The overview of an agent (AGT-35), in one trip whose rows do not grow with the agent's history.
-
+/** One trip, whose rows do not grow with the agent's history. */
 export async function getOverview(call: ManagementCall<AgentWithPrincipal>, did: string): Promise<OverviewView> {
   const { db, tenant, now, deps } = call;
   const { environment } = tenant;
@@ -161,11 +60,6 @@ export async function getOverview(call: ManagementCall<AgentWithPrincipal>, did:
     recent_events: events.rows.map(toEventView),
   };
 }
-
-// The lists of an agent's tasks, transactions and events (AGT-36, AGT-37).
-
-export const findNamedReported = ({ db, tenant }: ManagementCall, { did }: { did: string }) =>
-  findReported(db, tenant, did);
 
 export async function getAgentTasks(call: ManagementCall, did: string, query: TaskQuery): Promise<Page<TaskView>> {
   const { db, deps, environment } = call;
@@ -204,7 +98,96 @@ export async function getAgentEvents(call: ManagementCall, did: string, query: R
   return toPage(events, page, ({ id }) => ({ at: 0, id }), toEventView);
 }
 
-// Lists of an account as data: each is answered by page, or exported for a range of time, newest first, slice by slice (HTTP-37).
+// ---- All transactions of an account --------------------------------------------------------------------------------------
+
+const toTransactionPosition = ({ settledAt, transactionId }: TransactionRow): Position => ({
+  at: settledAt,
+  id: transactionId,
+});
+
+const buildTransactionList = (
+  { db, deps }: ManagementCall,
+  query: TransactionQuery,
+): AccountList<TransactionRow, TransactionView> => ({
+  list: (owner, range, page) => listAccountTransactions(db, owner, { ...toAccountFilter(query), ...range }, page),
+  positionOf: toTransactionPosition,
+  toView: (transaction) => toTransactionView(deps.config, transaction),
+});
+
+export const getTransactions = (call: ManagementCall, query: TransactionQuery): Promise<Page<TransactionView>> =>
+  answerAccountPage(call, "transactions", query, buildTransactionList(call, query));
+
+/** Exports the transactions of at most 31 days. */
+export const exportTransactions = (call: ManagementCall, query: TransactionQuery) =>
+  exportAll(call, query, buildTransactionList(call, query));
+
+// ---- Disputes: an agent's own, or all of an account ----------------------------------------------------------------------
+
+export const getDisputes = (call: AgentCall | ManagementCall, query: DisputeQuery): Promise<Page<DisputeView>> =>
+  call.surface === "agent"
+    ? getOwnDisputes(call, query)
+    : answerAccountPage(call, "disputes", query, buildDisputeList(call, query));
+
+async function getOwnDisputes(call: AgentCall, query: DisputeQuery): Promise<Page<DisputeView>> {
+  const { db, deps, did } = call;
+  const { did: asked, ...filter } = toAccountFilter(query);
+  refuseOtherAgent(did, asked, "disputes");
+  const page = await readPage(call, query, hashListing("own disputes", [did], filter));
+  const real = deps.clock.now();
+  const { found } = await call.read({ found: listOwnDisputes(db, did, filter, real, page) });
+  return toDisputePage(deps.config, found, page, real);
+}
+
+function buildDisputeList({ db, deps }: ManagementCall, query: DisputeQuery): AccountList<ListedDispute, DisputeView> {
+  const real = deps.clock.now();
+  return {
+    list: (owner, range, page) => listAccountDisputes(db, owner, { ...toAccountFilter(query), ...range }, real, page),
+    positionOf: toDisputePosition,
+    toView: (row) => toDisputeView(deps.config, row, real + row.clockOffsetMs),
+  };
+}
+
+/** Exports the disputes that were filed in at most 31 days. */
+export const exportDisputes = (call: ManagementCall, query: DisputeQuery) =>
+  exportAll(call, query, buildDisputeList(call, query));
+
+// ---- Tasks: an agent's own, or all of an account -------------------------------------------------------------------------
+
+export const getTasks = (call: AgentCall | ManagementCall, query: AccountTaskQuery): Promise<Page<TaskView>> =>
+  call.surface === "agent"
+    ? getOwnTasks(call, query)
+    : answerAccountPage(call, "tasks", query, buildTaskList(call, query));
+
+async function getOwnTasks(call: AgentCall, query: AccountTaskQuery): Promise<Page<TaskView>> {
+  const { db, deps, did } = call;
+  const { did: asked, role, ...filter } = toAccountFilter(query);
+  refuseOtherAgent(did, asked, "tasks");
+  const page = await readPage(call, query, hashListing("own tasks", [did], { role, ...filter }));
+  const clocks = readClocks(call);
+  const sides = role === undefined ? SIDES : [role];
+  const found = await call.read(buildTaskReads(db, { did, environment: null, sides }, filter, clocks, page));
+  return toTaskPage(deps.config, mergeTasks(found), page, clocks);
+}
+
+function buildTaskList({ db, deps }: ManagementCall, query: AccountTaskQuery): AccountList<ListedTask, TaskView> {
+  const real = deps.clock.now();
+  return {
+    list: (owner, range, page) => listAccountTasks(db, owner, { ...toAccountFilter(query), ...range }, real, page),
+    positionOf: ({ settledAt, settlementId }) => ({ at: settledAt, id: settlementId }),
+    toView: (task) => toTaskView(deps.config, task, real + task.clockOffsetMs),
+  };
+}
+
+/** Exports the tasks that were opened in at most 31 days. */
+export const exportTasks = (call: ManagementCall, query: AccountTaskQuery) =>
+  exportAll(call, query, buildTaskList(call, query));
+
+function refuseOtherAgent(did: string, asked: string | undefined, what: string): void {
+  if (asked === undefined || asked === did) return;
+  throw toValidationError([toFieldError("did", "invalid_value", `An agent can list only its own ${what}.`)]);
+}
+
+// ---- Pages and exports of an account's lists -----------------------------------------------------------------------------
 
 type ExportQuery = {
   readonly since?: number | undefined;
@@ -212,17 +195,20 @@ type ExportQuery = {
   readonly cursor?: string | undefined;
 };
 type Range = Pick<ExportQuery, "since" | "until">;
-export type AccountList<Row, View> = {
+type AccountList<Row, View> = {
   /** Lists up to one row more than the limit, or the rows that a scan has found. */
   readonly list: (owner: Tenant, range: Range, page: AskedRows) => Read<FoundRows<Row>>;
   readonly positionOf: (row: Row) => Position;
   readonly toView: (row: Row) => View;
 };
 
-type AccountQuery = Range & { readonly did?: string | undefined; readonly role?: Side | undefined };
+type AccountQuery<S = string> = Range & {
+  readonly did?: string | undefined;
+  readonly role?: Side | undefined;
+  readonly status?: S | undefined;
+};
 
-/** The filters that all lists of an account have. */
-export const toAccountFilter = <S>({ did, role, status, since, until }: AccountQuery & { readonly status?: S }) => ({
+const toAccountFilter = <S>({ did, role, status, since, until }: AccountQuery<S>) => ({
   did,
   role,
   status,
@@ -230,20 +216,21 @@ export const toAccountFilter = <S>({ did, role, status, since, until }: AccountQ
   until,
 });
 
-export async function answerAccountPage<Row, View>(
+async function answerAccountPage<Row, View>(
   call: ManagementCall,
-  query: Range & { readonly limit: number; readonly cursor?: string | undefined },
-  listing: Listing,
+  name: string,
+  query: AccountQuery & { readonly limit: number; readonly cursor?: string | undefined },
   { list, positionOf, toView }: AccountList<Row, View>,
 ): Promise<Page<View>> {
-  const page = await readPage(call, query, listing);
+  const page = await readPage(call, query, hashListing(name, [call.environment], toAccountFilter(query)));
   const { found } = await call.read({ found: list(call.tenant, query, page) });
   return toPage(found, page, positionOf, toView);
 }
 
-const SLICE = 500;
+const EXPORT_SLICE = 500;
 
-export async function exportAll<Row, View>(
+/** For a range of time, newest first, slice by slice (HTTP-37). */
+async function exportAll<Row, View>(
   call: ManagementCall,
   query: ExportQuery,
   { list, positionOf, toView }: AccountList<Row, View>,
@@ -253,8 +240,10 @@ export async function exportAll<Row, View>(
   const { from, to } = toExportedRange({ from: query.since, to: query.until, cursor: query.cursor }, now, "since");
   const owner = { platformId: caller.platformId, environment };
   return readSlices(async (after: Position | null) => {
-    const { found } = await readBatch(db, { found: list(owner, { since: from, until: to }, { limit: SLICE, after }) });
-    const rows = found.rows.slice(0, SLICE);
+    const { found } = await readBatch(db, {
+      found: list(owner, { since: from, until: to }, { limit: EXPORT_SLICE, after }),
+    });
+    const rows = found.rows.slice(0, EXPORT_SLICE);
     const last = found.rows.length > rows.length ? rows.at(-1) : found.end;
     return { rows: rows.map(toView), next: last ? positionOf(last) : null };
   });
