@@ -1,6 +1,5 @@
 // Verifies the application token of Cloudflare Access (CRED-18, CRED-19). Order of trust: the algorithm, the team's key, the signature, then issuer,
 // audience and time, and last the name in the token.
-
 import { createLocalJWKSet, type JSONWebKeySet, type JWTVerifyGetKey, jwtVerify } from "jose";
 import { JOSEError, JWKSNoMatchingKey } from "jose/errors";
 import * as z from "zod";
@@ -15,7 +14,6 @@ export type AccessTeam = { readonly origin: string; readonly audience: string };
 /** Returns the person's address or the service token's client id. Throws the refusal. */
 export type AccessIdentify = (token: string) => Promise<string>;
 
-/** The timing of reading the team's keys. */
 export type AccessTiming = {
   readonly timeoutMs: number;
   /** Keys are kept for this long, so a withdrawn key counts no longer. */
@@ -46,7 +44,6 @@ export function parseAccessTeam(domain: string, audience: string): AccessTeam | 
 
 export function openAccess(team: AccessTeam, timing: AccessTiming = TIMING): AccessIdentify {
   const keys = openTeamKeys(`${team.origin}/cdn-cgi/access/certs`, timing);
-  // Verified in real time, whatever clock the service runs on.
   const options = { algorithms: ["RS256"], issuer: team.origin, audience: team.audience, requiredClaims: ["exp"] };
   return async (token) => {
     try {
@@ -115,13 +112,13 @@ async function fetchKeys(url: string, timeoutMs: number): Promise<JSONWebKeySet>
   throw new Error(`status ${response.status}`);
 }
 
-// Reads the token of `Authorization: Bearer` (RFC 9110, 11.4). The scheme may be in any case, followed by one or more spaces.
+// ---- Bearer tokens, and calls without a credential -----------------------------------------------------------------------
 
+/** Reads `Authorization: Bearer` (RFC 9110, 11.4). The scheme may be in any case, followed by one or more spaces. */
 export const readBearer = (authorization: string | undefined): string | undefined =>
   /^Bearer +(\S+)$/i.exec(authorization ?? "")?.[1];
 
-// The entrance of public routes: they need no credential, and are charged to the client's address.
-
+/** Public routes are charged to the client's address. */
 export const publicEntrance: Entrance = {
   presents: () => true,
   challenge: () => null,

@@ -26,7 +26,6 @@ export const agentEntrance: Entrance = {
 
 type Certified = Extract<CertificateCheck, { ok: true }>;
 type ProvenProof = Extract<ProofCheck, { ok: true }>;
-/** The credentials of a call, with the certificate verified. */
 type PresentedCredentials = {
   readonly incoming: Incoming;
   readonly certified: Certified;
@@ -167,7 +166,6 @@ async function verifyBoundProof(
   return statement;
 }
 
-/** How the memory's answer refuses a good proof. */
 const REFUSAL_BY_USE: Readonly<Record<ProofUse, ProofRefusal | null>> = {
   first: null,
   same: null,
@@ -238,16 +236,14 @@ function judgeAgentState(
   return status === "ACTIVE" ? null : new ServiceError("agent_not_active", { detail: { did, status } });
 }
 
-// The memory of an agent's used proofs (PRF-7, PRF-8). It keeps each proof and its act until the window has passed: the same act may be repeated
-// under the proof, any other use is a replay.
-
-type Proven = Extract<ProofCheck, { ok: true }>;
+// ---- The memory of used proofs (PRF-7, PRF-8) ----------------------------------------------------------------------------
 
 /** `first`: not seen before. `same`: used before for the same act. `late`: its window passed before it was used for this act. */
-export type ProofUse = "first" | "same" | "replay" | "late";
-export type ProofMemory = { readonly use: (proven: Proven, act: string) => Promise<ProofUse> };
+type ProofUse = "first" | "same" | "replay" | "late";
+type ProofMemory = { readonly use: (proven: ProvenProof, act: string) => Promise<ProofUse> };
 
-export function openProofMemory({ REPLAY }: Pick<Env, "REPLAY">, did: string): ProofMemory {
+/** Keeps each proof and its act until the window has passed: the same act may be repeated under the proof, any other use is a replay. */
+function openProofMemory({ REPLAY }: Pick<Env, "REPLAY">, did: string): ProofMemory {
   const guard = REPLAY.get(REPLAY.idFromName(did));
   return {
     use: async ({ r, text, signedAt }, act) => {

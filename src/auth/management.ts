@@ -1,6 +1,5 @@
 // Authenticates a management key (CRED-4 to CRED-11), or a session in its place (CRED-13). The key's owner is read in the call's first trip,
 // together with the reads that it permits: a revoked key fails at its next call, and authentication costs no trip of its own.
-
 import { findKeyOwner, guardKey, type KeyOwner, selectOwnerOfKey, touchKey } from "../accounts/key-store.ts";
 import { describeKeyFault, type KeyBrands, keyBrands, parseManagementKey } from "../accounts/keys.ts";
 import { SESSION_CHALLENGE } from "../accounts/links.ts";
@@ -45,7 +44,6 @@ async function checkKey(incoming: Incoming): Promise<Credential> {
     throw new ServiceError("invalid_credentials", { message: describeKeyFault(rawKey, brands) });
   const keyHash = await computeSha256Hex(rawKey);
   const tenant: Tenant = { environment, platformId: selectOwnerOfKey(keyHash) };
-  /** The key's end as it was when the call was admitted. */
   let endsAt: number | null = null;
   return {
     quota: {

@@ -38,10 +38,7 @@ export const accessConfiguration = memoizeBy((env: Env) => {
   return team && openAccess(team);
 });
 
-/**
- * A presented key decides alone, good or bad (CRED-17). Access adds its token to every request, also to requests with a key, and the key still works
- * when Access is down.
- */
+/** A presented key decides alone, good or bad (CRED-17): Access adds its token to every request, and a key still works when Access is down. */
 async function identifyOperator({ context: { req }, deps }: Incoming): Promise<Actor["id"]> {
   const authorization = req.header("authorization");
   if (authorization !== undefined) return identifyByKey(authorization, operatorKeyHashes(deps.env));

@@ -77,11 +77,7 @@ export function toProofRefusalError(reason: ProofRefusal, at: RefusalPlace, more
   return new ServiceError(code, { ...(type && { type }), ...more, reason });
 }
 
-/**
- * The refusal of a proof whose certificate verifies. It costs one read of the agent's environment, like any public read.
- *
- * @param statement the expected statement; null when the request has no text to sign
- */
+/** The refusal of a proof whose certificate verifies. `statement`: the expected one, null when the request has no text to sign. */
 export async function explainRefusal(
   { db }: Deps,
   did: string,

@@ -1,6 +1,5 @@
 // Authenticates a person's session (CRED-13 to CRED-15): an opaque bearer token, or the same token in a cookie. A browser sends the cookie with
 // every request, so the cookie counts only without `Authorization`, and for changes only from the service's own pages.
-
 import { isSessionToken, looksLikeSessionToken, SESSION_CHALLENGE } from "../accounts/links.ts";
 import {
   findSessionOwner,

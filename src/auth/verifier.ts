@@ -28,8 +28,7 @@ export const verifierEntrance: Entrance = {
       keys: null,
       reads: (db) => ({ verifier: findVerifier(db, verifierId), used: isUsed(db, verifierId, jti) }),
       offsetOf: () => null,
-      admit: async (found: never) => {
-        const { verifier, used }: VerifierFacts = found;
+      admit: async ({ verifier, used }: VerifierFacts) => {
         if (!verifier) throw toCredentialError("no such Verifier");
         const checked = await verifyCredential(presented, verifier, { audience, now: systemClock.now() });
         if (!checked.ok) throw toCredentialError(checked.reason);
