@@ -43,7 +43,6 @@ async function readClock(call: ManagementCall) {
   return { caller, clock: requireClock(call, clock) };
 }
 
-/** @throws 403 in production */
 function requireClock(call: ManagementCall, clock: SandboxClock | null): SandboxClock {
   refuseProduction(call);
   if (!clock) throw new ServiceError("invalid_credentials");
@@ -78,7 +77,7 @@ async function applyAdvance(call: ManagementCall, input: AdvanceInput, touches: 
   const { clockOffsetMs: from } = clock;
   const { platformId } = caller;
   touches([platformId]);
-  // A faulty input is refused before a chain is read, which takes time.
+  // Refuses a faulty input before a chain is read, which takes time.
   toOffset(input, from, began);
   await readPayments(call, found.ending);
   const now = deps.clock.now();
@@ -117,7 +116,6 @@ async function readPayments({ deps }: ManagementCall, networks: readonly string[
 }
 const RETRY_SECONDS = 2;
 
-/** @throws 422 for an instant that is not ahead, or too many days ahead of real time */
 function toOffset({ seconds, to }: AdvanceInput, from: number, now: number): number {
   const offset = to === undefined ? from + (seconds ?? 0) * SECOND_MS : to - now;
   const field = to === undefined ? "seconds" : "to";
@@ -127,7 +125,6 @@ function toOffset({ seconds, to }: AdvanceInput, from: number, now: number): num
   throw toValidationError([toFieldError(field, "too_big", message)]);
 }
 
-/** Refuses a step of more than 30 days if too many rows would fall due at once. */
 async function refuseTooMuch(call: ManagementCall, { to }: AdvanceInput, step: number, sandbox: Sandbox) {
   if (step <= STEP_MAX_MS || (await countDue(call.deps, sandbox, CLOCK_DUE_MAX + 1)) <= CLOCK_DUE_MAX) return;
   const message = `More than ${CLOCK_DUE_MAX} rows would fall due: move the clock by at most ${CLOCK_STEP_DAYS} days.`;

@@ -1,5 +1,6 @@
 // Store of the rows that fall due in one platform's sandbox, on its own clock (ACC-28). It has no index of its own, which every purchase would
-// have to write: each read uses an index of the platform's lists, or a range that ends at the sandbox clock.
+// have to write: each read uses an index of the platform's lists, or a range that ends at the sandbox clock. Conditions of partial indexes are literal
+// text, so that SQLite uses them.
 import { type SQL, sql } from "drizzle-orm";
 import type { Due } from "../core/clock.ts";
 import { CONFIRMATION_WINDOW_HOURS, DAY_MS, HOUR_MS } from "../core/limits.ts";
@@ -44,7 +45,6 @@ export const findDueTasksOf = (db: Database, { platformId, now, since }: Sandbox
   return selectDue(db, sql`t.confirm_by`, sql`t.task_id`, from, limit);
 };
 
-/** Disputes about purchases of the platform's agents. Literal text, so that SQLite uses the partial index. */
 export const findDueDisputesOf = (db: Database, { platformId, now }: Sandbox, limit: number): Read<Due[]> =>
   selectDue(
     db,
@@ -55,7 +55,6 @@ export const findDueDisputesOf = (db: Database, { platformId, now }: Sandbox, li
     limit,
   );
 
-/** Literal text, so that SQLite uses the partial index. */
 export const findEndedAttestationsOf = (db: Database, { platformId, now }: Sandbox, limit: number): Read<Due[]> =>
   selectDue(
     db,
@@ -120,16 +119,12 @@ export const findEndingNetworks = (
   );
 };
 
-/**
- * Intents that their own consumer left unpaid, and that no late payment can settle (TSK-11). The range also holds intents of other clocks while they
- * are unrated.
- */
+/** Intents that their own consumer left unpaid, and that no late payment can settle (TSK-11). The range also holds unrated intents of other clocks. */
 export const findUnratedIntentsOf = (db: Database, { platformId, now, since }: Sandbox, limit: number): Read<Due[]> =>
   selectDue(
     db,
     sql`expires_at`,
     sql`intent_id`,
-    // Literal text, so that SQLite uses the partial index.
     sql`(select expires_at, intent_id from payment_intents indexed by payment_intents_unrated
       where status = 'ABANDONED' and abandon_rated = 0 and opened_by = consumer_did
       and expires_at > ${since - LATE_FACILITATION_MS - DAY_MS} and expires_at <= ${now - LATE_FACILITATION_MS}
@@ -150,7 +145,6 @@ export const findUnspentIntentsOf = (db: Database, { platformId, now, since }: S
     limit,
   );
 
-/** A sandbox clock's offset in milliseconds, and the instant up to which everything due is recorded. */
 export type SandboxClock = {
   readonly clockOffsetMs: number;
   readonly clockMovedAt: number | null;
@@ -174,7 +168,6 @@ export const findSandboxClock = (db: Database, platformId: string | SQL<string>)
       .where(sql`platform_id = ${platformId}`),
   );
 
-/** Literal text, so that SQLite uses the partial index. */
 export const findMovedSandboxes = (db: Database, after: string, limit: number): Read<string[]> =>
   read(
     db

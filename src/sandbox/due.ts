@@ -1,5 +1,5 @@
-// The kinds of rows that fall due on a sandbox clock, and how each is recorded (ACC-28): as the minute's jobs record it, each row decided again by
-// the stored data and the clock that rules it.
+// Records everything that falls due on a sandbox clock (ACC-28), as the minute's jobs record it: each row is decided again by the stored data
+// and the clock that rules it.
 import { notifyExpiring } from "../accounts/notices.ts";
 import { recordRatingsDated, recordSandboxProgress } from "../accounts/store.ts";
 import { findDecayedAgents } from "../agents/find-store.ts";
@@ -34,7 +34,9 @@ import {
   type SandboxClock,
 } from "./due-store.ts";
 
-export type DueKind = {
+// ---- The kinds of rows that fall due -------------------------------------------------------------------------------------
+
+type DueKind = {
   readonly recorder: Recorder;
   /** Rows per part: an invocation's queries are limited (JOB-12). */
   readonly part: number;
@@ -44,6 +46,22 @@ export type DueKind = {
 };
 
 const PART = 20;
+
+/** The order matters: an intent's consumer is rated for it only after it was abandoned. */
+export const DUE_KINDS: readonly DueKind[] = [
+  { recorder: autoConfirmTasks, part: PART, inOrder: true, find: findDueTasksOf },
+  { recorder: endDisputeDays, part: PART / 2, inOrder: true, find: findDueDisputesOf },
+  { recorder: { name: "end_attestations", record: endAttestationAndAgents }, part: 1, find: findEndedAttestationsOf },
+  { recorder: { name: "abandon_intents", record: abandonIntent }, part: PART, find: findDueIntentsOf },
+  { recorder: rateAbandonedIntents, part: PART, inOrder: true, find: findUnratedIntentsOf },
+  { recorder: spendPaidIntents, part: PART, find: findUnspentIntentsOf },
+  { recorder: notifyExpiring, part: PART, find: findDueNoticesOf },
+  {
+    recorder: publishRatings,
+    part: PART,
+    find: (db, { platformId, now }, limit) => findDecayedAgents(db, platformId, now, BEFORE_FIRST_DUE, limit),
+  },
+];
 
 /** Ends the principal's attestation, then suspends its agents: a part is one principal and a slice of its agents. */
 async function endAttestationAndAgents(deps: Deps, principalId: string): Promise<Recorded> {
@@ -55,32 +73,15 @@ async function endAttestationAndAgents(deps: Deps, principalId: string): Promise
   return agents === "more" ? "more" : ended || agents;
 }
 
-const findDecayedRatings: DueKind["find"] = (db, { platformId, now }, limit) =>
-  findDecayedAgents(db, platformId, now, BEFORE_FIRST_DUE, limit);
+// ---- One sandbox ---------------------------------------------------------------------------------------------------------
 
-/** The order matters: an intent's consumer is rated for it only after it was abandoned. */
-export const DUE_KINDS: readonly DueKind[] = [
-  { recorder: autoConfirmTasks, part: PART, inOrder: true, find: findDueTasksOf },
-  { recorder: endDisputeDays, part: PART / 2, inOrder: true, find: findDueDisputesOf },
-  { recorder: { name: "end_attestations", record: endAttestationAndAgents }, part: 1, find: findEndedAttestationsOf },
-  { recorder: { name: "abandon_intents", record: abandonIntent }, part: PART, find: findDueIntentsOf },
-  { recorder: rateAbandonedIntents, part: PART, inOrder: true, find: findUnratedIntentsOf },
-  { recorder: spendPaidIntents, part: PART, find: findUnspentIntentsOf },
-  { recorder: notifyExpiring, part: PART, find: findDueNoticesOf },
-  { recorder: publishRatings, part: PART, find: findDecayedRatings },
-];
-
-// Records everything that fell due in one sandbox (ACC-28): finds rows, passes them in parts to the platform's object, and searches again, because
-// one record may make another row due.
-
-/** The rows of one kind that one read finds. */
 const FOUND_AT_ONCE = 1_000;
 /** How often a row is tried that is found again: another writer may win each time, or the row may fail. */
 const TRIES = 3;
 
 type Found = { readonly kind: DueKind; readonly ids: readonly string[] };
 
-/** Returns the number of rows that are left: the next minute's sweep finds them again. */
+/** Searches again after each round, because one record may make another row due. Returns how many rows are left to the next minute's sweep. */
 export async function recordDue(deps: Deps, sandbox: Sandbox): Promise<number> {
   const tried = new Map<string, number>();
   const triesOf = (kind: DueKind, id: string) => tried.get(toRowKey(kind, id)) ?? 0;
@@ -97,7 +98,6 @@ export async function recordDue(deps: Deps, sandbox: Sandbox): Promise<number> {
   }
 }
 
-/** How many rows are due, each kind counted up to `most`. */
 export async function countDue(deps: Deps, sandbox: Sandbox, most: number): Promise<number> {
   return countFound(await findDue(deps, sandbox, most));
 }
@@ -137,8 +137,9 @@ async function recordKind(deps: Deps, { platformId }: Sandbox, kind: DueKind, id
   });
 }
 
-// Each minute's sweep of the sandboxes whose clock was moved (ACC-28), because the minute's jobs use real time.
+// ---- The sweep -----------------------------------------------------------------------------------------------------------
 
+/** Each minute, for the sandboxes whose clock was moved, because the minute's jobs use real time. */
 export const sweepSandboxes: EachJob = {
   kind: "each",
   name: "sweep_sandboxes",
@@ -168,10 +169,7 @@ async function sweepSandbox(deps: Deps, platformId: string): Promise<boolean> {
   return true;
 }
 
-/**
- * The instant up to which nothing more can fall due: calls that began earlier have been answered, and rows that wait for a chain to be read are due
- * later. Null in the minute after a move.
- */
+/** Up to it nothing more can fall due: earlier calls were answered, and rows that wait for a chain are due later. Null in the minute after a move. */
 function computeRecordableTo(
   { clockOffsetMs, clockMovedAt, readThrough }: SandboxClock,
   now: number,

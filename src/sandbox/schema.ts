@@ -20,7 +20,6 @@ export const advanceInput = z
   });
 export type AdvanceInput = z.infer<typeof advanceInput>;
 
-/** Requires exactly one of the two. */
 export function findAdvanceFaults(raw: unknown): FieldError[] {
   if (typeof raw !== "object" || raw === null) return [];
   const { seconds, to } = raw as Record<string, unknown>;
