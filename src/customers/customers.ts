@@ -1,4 +1,4 @@
-// Creates a customer (PRN-23).
+// Customers of a platform (PRN-23): created, listed, changed and deleted. The principals of a customer change by their own patches.
 import { type ManagementCall, readPage } from "../call.ts";
 import { toIso } from "../core/clock.ts";
 import { ServiceError } from "../core/errors.ts";
@@ -48,14 +48,11 @@ export async function createCustomer(call: ManagementCall, input: CustomerInput)
   return view;
 }
 
-/** Names the customer that has the reference. */
-export const refuseTakenReference = (customerId: string): ServiceError =>
+const refuseTakenReference = (customerId: string): ServiceError =>
   new ServiceError("external_ref_exists", {
     message: "A customer with this external_ref already exists.",
     detail: { customer_id: customerId },
   });
-
-// Reads a platform's own customers (PRN-23).
 
 export const findNamedCustomer = ({ db, tenant }: ManagementCall, { customer_id }: { customer_id: string }) =>
   findCustomer(db, tenant, customer_id);
@@ -70,8 +67,6 @@ export async function getCustomers(call: ManagementCall, query: CustomerQuery): 
   const { rows } = await call.read({ rows: listCustomers(call.db, call.tenant, filter, page) });
   return toPage(rows, page, (row) => ({ at: row.createdAt, id: row.customerId }), toCustomerView);
 }
-
-// Changes a customer's name, reference and metadata (PRN-23). Its principals change by their own patches.
 
 export async function patchCustomer(call: ManagementCall<CustomerRow>, patch: CustomerPatch): Promise<CustomerView> {
   const { db, tenant, now } = call;
@@ -113,9 +108,7 @@ function diffCustomer(before: CustomerRow, after: CustomerRow): Changes {
   return Object.fromEntries(changed.map(([name, column]) => [name, { from: before[column], to: after[column] }]));
 }
 
-// Deletes a customer that groups no principal (PRN-23). If a principal joins at the same moment, the first commit wins: the other call is decided
-// again, and refused.
-
+/** If a principal joins at the same moment, the first commit wins: the other call is decided again, and refused. */
 export async function deleteCustomer(call: ManagementCall<CustomerRow>): Promise<null> {
   const { db, now } = call;
   const { caller, object: before } = await call.read({});
@@ -131,8 +124,6 @@ export async function deleteCustomer(call: ManagementCall<CustomerRow>): Promise
   await call.commit([...deleteEmptyCustomer(db, customerId), recordActivity(db, before, now, deleted)], null);
   return null;
 }
-
-// Maps a row to the customer of schema.ts.
 
 export const toCustomerView = (row: CustomerRow): CustomerView => ({
   customer_id: row.customerId,

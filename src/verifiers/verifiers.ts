@@ -1,5 +1,5 @@
-// Operators register, read and change Verifiers (PRN-22). The attestations of a Verifier stay, whatever happens to it.
-
+// Operators register, read and change Verifiers (PRN-22), whose attestations stay, whatever happens to them. The texts that a Verifier signs are
+// judged here: the proof of an attestation (PRN-22), and the credential that revokes one (PRN-25).
 import { decodeJwt } from "jose";
 import { type OperatorCall, readPage } from "../call.ts";
 import { toIso } from "../core/clock.ts";
@@ -75,73 +75,12 @@ const toView = (row: VerifierRow): VerifierView => ({
   updated_at: toIso(row.updatedAt),
 });
 
-// The credential with which a Verifier revokes an attestation (PRN-25): a JWS by its registered key, for this service and one attestation,
-// short-lived and good once.
-
-const REVOCATION_TYP = "aeap-revocation+jwt";
-const LIFE_MS = 5 * MINUTE_MS;
-/** How far a Verifier's clock may be ahead. */
-const AHEAD_MS = PROOF_WINDOW_SECONDS * SECOND_MS;
-
-/** The claims of a credential before its signature is verified: enough to find the Verifier that it names. */
-export type Presented = {
-  readonly jws: string;
-  readonly verifierId: string;
-  readonly jti: string;
-  readonly endsAt: number;
-};
-
-/** Returns null if the text is not such a JWS. */
-export function readCredential(jws: string): Presented | null {
-  try {
-    const { iss, jti, exp } = decodeJwt(jws);
-    if (!isName(iss) || !isName(jti) || !Number.isSafeInteger(exp)) return null;
-    return { jws, verifierId: iss, jti, endsAt: Number(exp) * SECOND_MS };
-  } catch {
-    return null;
-  }
-}
-
-const isName = (value: unknown): value is string => typeof value === "string" && value !== "" && value.length <= 200;
-
-export type Credential =
-  | { readonly ok: true; readonly attestationId: string }
-  /** The reason is for the log alone: a caller learns nothing about the keys of others. */
-  | { readonly ok: false; readonly reason: string };
-
-/** Verifies a credential at an instant of real time. `audience`: the service's issuer. */
-export async function verifyCredential(
-  { jws }: Presented,
-  verifier: VerifierRow,
-  { audience, now }: { readonly audience: string; readonly now: number },
-): Promise<Credential> {
-  if (verifier.status !== "enabled") return refuseCredential("the Verifier is disabled");
-  const checked = await verifyJws(jws, REVOCATION_TYP, createKeyFinder(verifier.jwks), VERIFIER_ALGORITHMS);
-  if (!checked.ok) return refuseCredential(checked.reason);
-  const fault = findClaimFault(checked.payload, verifier, audience, now);
-  return fault === null ? { ok: true, attestationId: String(checked.payload["sub"]) } : refuseCredential(fault);
-}
-
-const refuseCredential = (reason: string): Credential => ({ ok: false, reason: `revocation: ${reason}` });
-
-function findClaimFault(claims: JsonObject, { verifierId }: VerifierRow, audience: string, now: number): string | null {
-  const { iss, sub, aud, iat, exp, nbf } = claims;
-  if (iss !== verifierId) return "another iss";
-  if (aud !== audience) return "another aud";
-  if (!isName(sub)) return "no sub";
-  if (!Number.isSafeInteger(iat) || !Number.isSafeInteger(exp)) return "no iat or exp";
-  const [issuedAt, endsAt] = [Number(iat) * SECOND_MS, Number(exp) * SECOND_MS];
-  if (endsAt <= issuedAt || endsAt - issuedAt > LIFE_MS) return "it lasts too long";
-  if (issuedAt > now + AHEAD_MS || !hasBegun(nbf, now + AHEAD_MS)) return "it is in the future";
-  return endsAt <= now ? "it has ended" : null;
-}
-
-// The proof of an attestation: a JWS by a key of its Verifier, whose claims equal the body (PRN-22). Pure.
+// ---- Proofs of attestations ----------------------------------------------------------------------------------------------
 
 const ATTESTATION_TYP = "aeap-attestation+jwt";
 
 /** The person and the attestation of a body. A member that its schema refused is left out, and not compared. */
-export type Stated = {
+type Stated = {
   readonly legalName?: string | undefined;
   readonly country?: string | undefined;
   readonly externalRef?: string | undefined;
@@ -153,7 +92,7 @@ export type Stated = {
   readonly expiresAt?: number | undefined;
 };
 
-/** Returns why the proof does not prove the stated values at an instant, or null if it does. */
+/** The proof is a JWS by a key of its Verifier, whose claims equal the body. Returns why it does not prove the stated values, or null. */
 export async function findProofFault(
   proof: string,
   { verifierId, jwks }: VerifierRow,
@@ -200,4 +139,67 @@ const isSame = (claimed: unknown, stated: string | undefined): boolean => stated
 
 /** Claims are whole seconds, so an instant between two of them equals no claim. */
 const isInstant = (claimed: unknown, stated: number | undefined): boolean =>
-  stated === undefined || (Number.isSafeInteger(claimed) && (claimed as number) * 1_000 === stated);
+  stated === undefined || (Number.isSafeInteger(claimed) && Number(claimed) * SECOND_MS === stated);
+
+// ---- Credentials for revocation ------------------------------------------------------------------------------------------
+
+const REVOCATION_TYP = "aeap-revocation+jwt";
+const LIFE_MS = 5 * MINUTE_MS;
+/** How far a Verifier's clock may be ahead. */
+const AHEAD_MS = PROOF_WINDOW_SECONDS * SECOND_MS;
+
+/** The claims before the signature is verified: enough to find the Verifier that they name. */
+type Presented = {
+  readonly jws: string;
+  readonly verifierId: string;
+  readonly jti: string;
+  readonly endsAt: number;
+};
+
+/** Returns null if the text is not such a JWS. */
+export function readCredential(jws: string): Presented | null {
+  try {
+    const { iss, jti, exp } = decodeJwt(jws);
+    if (!isName(iss) || !isName(jti) || !Number.isSafeInteger(exp)) return null;
+    return { jws, verifierId: iss, jti, endsAt: Number(exp) * SECOND_MS };
+  } catch {
+    return null;
+  }
+}
+
+const isName = (value: unknown): value is string => typeof value === "string" && value !== "" && value.length <= 200;
+
+export type Credential =
+  | { readonly ok: true; readonly attestationId: string }
+  /** The reason is for the log alone: a caller learns nothing about the keys of others. */
+  | { readonly ok: false; readonly reason: string };
+
+/**
+ * A credential is a JWS by the Verifier's key, for this service and one attestation, short-lived and good once. `audience`: the service's issuer.
+ * `now`: real time.
+ */
+export async function verifyCredential(
+  { jws }: Presented,
+  verifier: VerifierRow,
+  { audience, now }: { readonly audience: string; readonly now: number },
+): Promise<Credential> {
+  if (verifier.status !== "enabled") return refuseCredential("the Verifier is disabled");
+  const checked = await verifyJws(jws, REVOCATION_TYP, createKeyFinder(verifier.jwks), VERIFIER_ALGORITHMS);
+  if (!checked.ok) return refuseCredential(checked.reason);
+  const fault = findClaimFault(checked.payload, verifier, audience, now);
+  return fault === null ? { ok: true, attestationId: String(checked.payload["sub"]) } : refuseCredential(fault);
+}
+
+const refuseCredential = (reason: string): Credential => ({ ok: false, reason: `revocation: ${reason}` });
+
+function findClaimFault(claims: JsonObject, { verifierId }: VerifierRow, audience: string, now: number): string | null {
+  const { iss, sub, aud, iat, exp, nbf } = claims;
+  if (iss !== verifierId) return "another iss";
+  if (aud !== audience) return "another aud";
+  if (!isName(sub)) return "no sub";
+  if (!Number.isSafeInteger(iat) || !Number.isSafeInteger(exp)) return "no iat or exp";
+  const [issuedAt, endsAt] = [Number(iat) * SECOND_MS, Number(exp) * SECOND_MS];
+  if (endsAt <= issuedAt || endsAt - issuedAt > LIFE_MS) return "it lasts too long";
+  if (issuedAt > now + AHEAD_MS || !hasBegun(nbf, now + AHEAD_MS)) return "it is in the future";
+  return endsAt <= now ? "it has ended" : null;
+}
