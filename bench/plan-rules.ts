@@ -123,6 +123,11 @@ const EXCEPTIONS: readonly Exception[] = [
     because: "an account that was never verified has a handful",
   },
   {
+    step: /^SEARCH events USING COVERING INDEX events_by_tenant/,
+    in: /union all select seq from events not indexed/,
+    because: "the events of an account that is erased: the limit stands outside of both selects",
+  },
+  {
     step: /^SEARCH r USING COVERING INDEX sqlite_autoindex_receipts_1/,
     in: /^insert into "followers"/,
     because: "once, when a network is read for the first time",

@@ -10,8 +10,8 @@ import { splitList } from "./core/text.ts";
 import type { Environment } from "./core/vocabulary.ts";
 import type { Volume } from "./core/volume.ts";
 import { type Database, openDatabase } from "./db/batch.ts";
-import type { AgentObject, IdempotencyObject, SandboxObject, WebhookObject } from "./objects/agent-object.ts";
 import type { ChainSigner } from "./objects/chain-signer.ts";
+import type { AgentObject, IdempotencyObject, SandboxObject, WebhookObject } from "./objects/durable-objects.ts";
 import type { AttemptGuard, ReplayGuard } from "./objects/guards.ts";
 import { type CertificateAuthority, openCertificateAuthority } from "./protocol/certificate-authority.ts";
 

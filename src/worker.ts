@@ -4,8 +4,8 @@ import type { Env } from "./context.ts";
 import { runCron } from "./cron.ts";
 import { type Message, runMessages } from "./queue.ts";
 
-export { AgentObject, IdempotencyObject } from "./objects/agent-object.ts";
 export { ChainSigner } from "./objects/chain-signer.ts";
+export { AgentObject, IdempotencyObject } from "./objects/durable-objects.ts";
 export { AttemptGuard, ReplayGuard } from "./objects/guards.ts";
 export { SandboxRecorder } from "./sandbox/recorder.ts";
 export { WebhookCourier } from "./webhooks/courier.ts";

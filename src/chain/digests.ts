@@ -1,5 +1,5 @@
 // Digests readings of the chain, to compare them with each other and with stored readings (CHN-24, FAC-18).
-import { hashText } from "../protocol/ecdsa.ts";
+import { hashText } from "../protocol/keccak.ts";
 import type { EventAt, Settled } from "./gateway.ts";
 import { shortenHash } from "./hashes.ts";
 

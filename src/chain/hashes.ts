@@ -1,7 +1,7 @@
 // Converts DIDs and intent ids to their on-chain form, keccak256 of their text (CHN-8). Pure, and the only place that converts them.
 import { hexToBytes } from "viem/utils";
 import { encodeBase64Url } from "../core/encoding.ts";
-import { hashText, toChecksumAddress } from "../protocol/ecdsa.ts";
+import { hashText, toChecksumAddress } from "../protocol/keccak.ts";
 import { computeIntentHash } from "../protocol/payment.ts";
 
 export type Hash = `0x${string}`;

@@ -2,7 +2,7 @@
 // after the block that was read last, every log is in the receipt of its transaction, and every block of the range has one hash.
 import { encodeFunctionData } from "viem/utils";
 import * as z from "zod";
-import { hashText } from "../protocol/ecdsa.ts";
+import { hashText } from "../protocol/keccak.ts";
 import { settlementAbi } from "./abi.ts";
 import { listAuthorities } from "./acts.ts";
 import { digestEvents } from "./digests.ts";

@@ -1,7 +1,7 @@
 // Reads vaults: their balances at the end of a block, to compare them with the ledger (MKT-23), and which addresses are vaults (CHN-3, MKT-24).
 import { decodeFunctionResult, encodeFunctionData, getContractAddress } from "viem/utils";
 import * as z from "zod";
-import { hashText } from "../protocol/ecdsa.ts";
+import { hashText } from "../protocol/keccak.ts";
 import { settlementAbi } from "./abi.ts";
 import { listEditionContracts, logSchema, quantity } from "./events.ts";
 import type { BlockAt, ChainResult, EditionVault, ReceivedQuery, VaultsReading } from "./gateway.ts";

@@ -1,7 +1,7 @@
 // Takes locks by the id of an object: of agents for each transition (AGT-27), and of any object after a conflict (HTTP-42).
 import { SECOND_MS } from "../core/limits.ts";
 import { Conflict, retryConflicts } from "../core/retry.ts";
-import type { AgentObject } from "./agent-object.ts";
+import type { AgentObject } from "./durable-objects.ts";
 
 type AgentsBinding = { readonly AGENTS: DurableObjectNamespace<AgentObject> };
 

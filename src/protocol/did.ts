@@ -1,4 +1,5 @@
-// The permanent identifier of an agent, `did:aeap:<uuid4>`, opaque and case-sensitive (IDN-1). Pure text; keccak.ts hashes it for the chain.
+// The permanent identifier of an agent, `did:aeap:<uuid4>`, opaque and case-sensitive (IDN-1), and the grammar of other DIDs. Pure text; keccak.ts
+// hashes a DID for the chain.
 
 /** A DID that `parseDid` has accepted or `generateDid` has made. */
 
@@ -48,10 +49,9 @@ export function parseDidSegment(segment: string): Did | undefined {
   return parseDid(segment.replaceAll(/%3A/gi, ":"));
 }
 
-// DIDs and DID URLs of any method, by the grammar of DID Core (3.1, 3.2), and the did:web form of an address. Pure text.
+// ---- DIDs and DID URLs of any method, by the grammar of DID Core (3.1, 3.2) -----------------------------------------------
 
 /** The parts of a DID URL as written: nothing is decoded. A plain DID has an empty path and no query or fragment. */
-
 export type DidUrl = {
   readonly did: string;
   readonly method: string;

@@ -1,7 +1,5 @@
 // ECDSA P-256 with SHA-256, the only signature of agents' proofs (PRF-5). Several forms are accepted (DER or raw r‖s; base64 or base64url; high s),
 // each of them strictly; WebCrypto decides the rest. Nothing here throws on a caller's input: the result has a reason instead.
-
-import { keccak_256 } from "@noble/hashes/sha3.js";
 import { type CryptoKey, exportJWK, exportPKCS8, importPKCS8 } from "jose";
 import { type Bytes, decodeBase64Any, encodeBase64, encodeBase64Url, encodeHex, encodeUtf8 } from "../core/encoding.ts";
 import { importPublicJwk, type PublicJwk, parsePublicJwk } from "./jwks.ts";
@@ -183,24 +181,3 @@ function encodeDerInteger(half: Uint8Array): number[] {
 
 const toBytes = (message: string | Uint8Array): Bytes =>
   typeof message === "string" ? encodeUtf8(message) : (message as Bytes);
-
-// Keccak-256 as in the EVM, which differs from SHA3-256 only in its padding, and EIP-55, which uses it. WebCrypto has no Keccak.
-
-export type Hex = `0x${string}`;
-
-/** Keccak-256 of bytes. */
-export const computeKeccak256 = (bytes: Uint8Array): Hex => `0x${encodeHex(keccak_256(bytes))}`;
-
-/** Keccak-256 of a text's UTF-8 bytes: the on-chain form of a DID or an intent's id. */
-export const hashText = (text: string): Hex => computeKeccak256(encodeUtf8(text));
-
-/** An address of 40 hex digits in the mixed case of EIP-55; undefined if it is not an address, or its own mixed case is wrong. */
-export function toChecksumAddress(text: string): Hex | undefined {
-  const digits = /^0x([0-9a-fA-F]{40})$/.exec(text)?.[1];
-  if (digits === undefined) return undefined;
-  const lower = digits.toLowerCase();
-  const hash = hashText(lower).slice(2);
-  const mixed = [...lower].map((digit, i) => (Number.parseInt(hash.charAt(i), 16) >= 8 ? digit.toUpperCase() : digit));
-  const isMixed = digits !== lower && digits !== digits.toUpperCase();
-  return isMixed && digits !== mixed.join("") ? undefined : `0x${mixed.join("")}`;
-}

@@ -4,7 +4,7 @@
 // Amounts are base units of the token, times epoch seconds, both as bigint. Hashes are 32 bytes, 0x and lower-case hex. Addresses are accepted in
 // one case or with a correct checksum (EIP-55), and returned with it. Every fault is a PaymentError that names its field.
 import { encodeHex } from "../core/encoding.ts";
-import { computeKeccak256, type Hex, hashText, toChecksumAddress } from "./ecdsa.ts";
+import { computeKeccak256, type Hex, hashText, toChecksumAddress } from "./keccak.ts";
 
 /** The payment that a payer agrees to: `SettlementContract.Payment`, member by member. */
 export type Payment = {

@@ -1,7 +1,7 @@
 // The durable object that records parts of what fell due in a sandbox (ACC-28).
 import { buildDeps, type Env } from "../context.ts";
 import { recordPart } from "../jobs/run.ts";
-import { type DuePart, SandboxObject } from "../objects/agent-object.ts";
+import { type DuePart, SandboxObject } from "../objects/durable-objects.ts";
 import { DUE_KINDS } from "./due.ts";
 
 export class SandboxRecorder extends SandboxObject<Env> {

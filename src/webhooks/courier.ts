@@ -3,7 +3,7 @@
 import { buildDeps, type Env } from "../context.ts";
 import { systemClock } from "../core/clock.ts";
 import { MINUTE_MS } from "../core/limits.ts";
-import { WebhookObject } from "../objects/agent-object.ts";
+import { WebhookObject } from "../objects/durable-objects.ts";
 import { deliverDue } from "./deliver.ts";
 import { CLAIMS_PER_INVOCATION, computeRestMs } from "./post.ts";
 

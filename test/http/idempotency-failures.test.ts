@@ -3,7 +3,7 @@ import { evictDurableObject, listDurableObjectIds, runInDurableObject } from "cl
 import { exportJWK, importPKCS8 } from "jose";
 import { afterEach, beforeAll, describe, expect, it, vi } from "vitest";
 import { generateManagementKey } from "../../src/accounts/keys.ts";
-import type { IdempotencyObject } from "../../src/objects/agent-object.ts";
+import type { IdempotencyObject } from "../../src/objects/durable-objects.ts";
 import { failingBatches, type Moment, withDatabase } from "../support/variants.ts";
 import { BRANDS, createWorld, env, expectStatus, principalBody, type World } from "../support/world.ts";
 import { activate, failingCommit, isReplay, register, withRef } from "./support.ts";

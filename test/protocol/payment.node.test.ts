@@ -7,7 +7,7 @@ import { type PrivateKeyAccount, privateKeyToAccount } from "viem/accounts";
 import { describe, expect, test } from "vitest";
 import { settlementAbi } from "../../scripts/chain/abi.ts";
 import { awaitReceipt } from "../../scripts/chain/client.ts";
-import { computeKeccak256 as ownKeccak256, toChecksumAddress } from "../../src/protocol/ecdsa.ts";
+import { computeKeccak256 as ownKeccak256, toChecksumAddress } from "../../src/protocol/keccak.ts";
 import { computeAuthorizationNonce, type PayableIntent } from "../../src/protocol/payment.ts";
 import { CONSUMER, eventsOf, INTENT, PROVIDER, UNIT, useWorld, type World } from "../chain/support.ts";
 import { make, PAYER, stated, terms, VECTORS } from "./payment-vectors.ts";

@@ -1,6 +1,6 @@
 // The payer's half of a settlement against its vectors, in workerd (CHN-2, CHN-8), and the values that it refuses.
 import { describe, expect, it } from "vitest";
-import { hashText } from "../../src/protocol/ecdsa.ts";
+import { hashText } from "../../src/protocol/keccak.ts";
 import {
   authorize,
   checkPayment,

@@ -1,7 +1,7 @@
 // One advance makes more rows due than one part, one read or one slice holds (ACC-28): all of them are recorded before it answers.
 import { createExecutionContext, waitOnExecutionContext } from "cloudflare:test";
 import { beforeAll, describe, expect, it } from "vitest";
-import type { DuePart } from "../../src/objects/agent-object.ts";
+import type { DuePart } from "../../src/objects/durable-objects.ts";
 import { sweepSandboxes } from "../../src/sandbox/due.ts";
 import { act, arbitrated, disputed, pass } from "../disputes/support.ts";
 import { asConsumer, type Pair, paid, pairOf } from "../facilitation/support.ts";
