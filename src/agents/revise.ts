@@ -1,5 +1,5 @@
-// The last step of every change of an agent by its platform: the row, its documents, the activity log, the outbox and the directory's feed,
-// as statements of one batch.
+// The last step of a change of one agent that its document states, by its platform or by the service when an escrow is funded: the row, its documents,
+// the activity log, the outbox and the directory's feed, as statements of one batch. Changes of its markets are signed in markets/own.ts.
 import type { Deps } from "../context.ts";
 import { systemClock } from "../core/clock.ts";
 import { ServiceError } from "../core/errors.ts";

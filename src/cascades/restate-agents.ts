@@ -2,6 +2,7 @@
 // repeats for the lists (PRN-14). One guarded batch changes the principal and the first slice of agents; the others follow in slices, which any later
 // run continues. These slices reactivate agents if that was requested (reactivate-agents.ts). Under another name or country each agent gets one
 // new version, which is signed in its slice and kept for good. Its whole document is stale from then on, and signed at its next reading (IDN-18).
+// Also lists agents again after their account returns, and begins the reactivation of a whole group.
 import { findStatedAgents, findSuspendedOf } from "../agents/slice-store.ts";
 import { advanceVersions, markDocumentsStale, refuseOtherAgentCount, writeAttestationEnds } from "../agents/store.ts";
 import type { Deps } from "../context.ts";

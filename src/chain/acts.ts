@@ -4,7 +4,7 @@ import type { Abi } from "viem";
 import { decodeEventLog, decodeFunctionData, encodeFunctionData, toEventSelector } from "viem/utils";
 import { SECOND_MS } from "../core/limits.ts";
 import { authorityAbi, settlementAbi } from "./abi.ts";
-import { EXPIRY_SECONDS, type WaitingCall } from "./delayed.ts";
+import { EXPIRY_SECONDS, type WaitingCall } from "./delayed-calls.ts";
 import type { ContractEvent } from "./gateway.ts";
 import type { Hash } from "./hashes.ts";
 import { formatTokenUnits, type Network } from "./networks.ts";

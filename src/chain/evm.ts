@@ -3,7 +3,7 @@
 import { decodeFunctionResult, encodeFunctionData, isAddress } from "viem/utils";
 import * as z from "zod";
 import { settlementAbi } from "./abi.ts";
-import { encodeExecution, planDelayed, toCallPlan } from "./delayed.ts";
+import { encodeExecution, planDelayed, toCallPlan } from "./delayed-calls.ts";
 import { decodeEvents, quantity, type Receipt, receiptSchema } from "./events.ts";
 import type {
   ChainGateway,

@@ -5,7 +5,7 @@ import { systemClock } from "../core/clock.ts";
 import { HOUR_MS, MINUTE_MS, SECOND_MS } from "../core/limits.ts";
 import type { Database, Statement } from "../db/batch.ts";
 import type { OperationRow } from "../db/tables/chain.ts";
-import type { ScheduledUntil } from "./delayed.ts";
+import type { ScheduledUntil } from "./delayed-calls.ts";
 import type { ChainGateway, ChainResult, Plan, Precedence, Signer } from "./gateway.ts";
 import { changeOperation, noteCheck, type OperationKey, putOperation } from "./store.ts";
 

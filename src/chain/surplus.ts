@@ -2,7 +2,7 @@
 // surplus; the operation is done when no surplus is left.
 import { decodeFunctionResult, encodeFunctionData } from "viem/utils";
 import { settlementAbi } from "./abi.ts";
-import { toCallPlan } from "./delayed.ts";
+import { toCallPlan } from "./delayed-calls.ts";
 import type { ChainResult, Plan } from "./gateway.ts";
 import { hashDid } from "./hashes.ts";
 import type { Network } from "./networks.ts";

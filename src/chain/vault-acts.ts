@@ -3,7 +3,7 @@
 // and is done when the contract has it. An act with a delay is scheduled first.
 import { decodeFunctionResult, encodeAbiParameters, encodeFunctionData, keccak256 } from "viem/utils";
 import { settlementAbi } from "./abi.ts";
-import { planDelayed, type ScheduledUntil } from "./delayed.ts";
+import { planDelayed, type ScheduledUntil } from "./delayed-calls.ts";
 import type { ChainResult, Plan, Signer } from "./gateway.ts";
 import type { Network } from "./networks.ts";
 import { type ChainTools, type DriveResult, driveOperation } from "./operations.ts";

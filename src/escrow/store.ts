@@ -8,8 +8,8 @@ import { eachOf, isOneOf } from "../db/lists.ts";
 import { agents } from "../db/tables/agents.ts";
 import { type EscrowRow, escrows, type LedgerLine, ledgerLines } from "../db/tables/money.ts";
 import type { Claim, Gain } from "./changes.ts";
+import { FORMER_WALLETS_KEPT_MS } from "./former-wallets.ts";
 import { BASE_HUNDREDTHS, CONSTRAINING_HUNDREDTHS, toEscrowStates } from "./states.ts";
-import { FORMER_WALLETS_KEPT_MS } from "./wallets.ts";
 
 type EscrowKey = Pick<EscrowRow, "did" | "environment" | "network">;
 const isEscrow = ({ did, environment, network }: EscrowKey) =>

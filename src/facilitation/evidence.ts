@@ -9,7 +9,7 @@ import { type ErrorCode, ServiceError } from "../core/errors.ts";
 import { commit } from "../db/batch.ts";
 import type { AgentRow } from "../db/tables/agents.ts";
 import type { IntentRow } from "../db/tables/money.ts";
-import { isOwnWallet } from "../escrow/wallets.ts";
+import { isOwnWallet } from "../escrow/former-wallets.ts";
 import { isInTime, isOlderThan, judgeSettlement, mayPay } from "../intents/states.ts";
 import { type Alert, raiseAlert } from "../journal/alerts.ts";
 

@@ -21,11 +21,11 @@ import { pickEditionContract } from "../escrow/states.ts";
 import { moveBalances } from "../escrow/store.ts";
 import { type Alert, raiseAlert } from "../journal/alerts.ts";
 import { type ActsReading, followActs } from "./acts.ts";
+import { recordEscrowTurns, TURNED_AT_ONCE } from "./escrow-turns.ts";
 import { findEscrowsByHash, findNewestLines, insertLines } from "./lines-store.ts";
 import { bindPayments, buildPaymentReads, type FoundPayments, findLostIntents, type PaymentAt } from "./payments.ts";
 import { bookRefunds } from "./refunds.ts";
 import { changeTurned, moveFollower, noteBlock, noteDifferences } from "./store.ts";
-import { recordEscrowTurns, TURNED_AT_ONCE } from "./turn.ts";
 import { followWallets, type WalletSet } from "./wallets.ts";
 
 type Reading = {

@@ -17,12 +17,12 @@ import { BLOCK_CLOCK_SKEW_MS } from "../intents/states.ts";
 import { type Alert, raiseAlert } from "../journal/alerts.ts";
 import { pickActs } from "./acts.ts";
 import { bookReading } from "./book.ts";
+import { recordEarlierTurns, recordLag, TURNED_AT_ONCE } from "./escrow-turns.ts";
 import type { PaymentAt } from "./payments.ts";
 import { pickRefundAddresses, pickRefunds } from "./refunds.ts";
 import { rewindToKept } from "./rewind.ts";
 import { CHECKED_AT_ONCE, checkSettlements, pickCheckable } from "./settlements.ts";
 import { changeTurned, findFollower, findUncheckedSettlements, type RecordedSettlement } from "./store.ts";
-import { recordEarlierTurns, recordLag, TURNED_AT_ONCE } from "./turn.ts";
 import { pickWallets } from "./wallets.ts";
 
 /**

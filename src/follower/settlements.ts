@@ -15,6 +15,7 @@ import { pickEditionContract } from "../escrow/states.ts";
 import { moveBalance } from "../escrow/store.ts";
 import { countWholeEscrow } from "../facilitation/store.ts";
 import { raiseAlert } from "../journal/alerts.ts";
+import { recordEscrowTurns } from "./escrow-turns.ts";
 import { reverseSettlement } from "./reverse.ts";
 import { rewindForReread } from "./rewind.ts";
 import {
@@ -25,7 +26,6 @@ import {
   moveChecked,
   type RecordedSettlement,
 } from "./store.ts";
-import { recordEscrowTurns } from "./turn.ts";
 
 /** Settlements of one comparison. */
 export const CHECKED_AT_ONCE = 200;

@@ -12,9 +12,9 @@ import { type Database, readBatch, type Statement } from "../db/batch.ts";
 import type { MarketRow } from "../db/tables/agents.ts";
 import type { VaultRef } from "../db/tables/chain.ts";
 import type { EscrowRow } from "../db/tables/money.ts";
+import { wasRegistered } from "../escrow/former-wallets.ts";
 import { pickEditionContract } from "../escrow/states.ts";
 import { nameWallets } from "../escrow/wallet-store.ts";
-import { wasRegistered } from "../escrow/wallets.ts";
 import { type Alert, raiseAlert } from "../journal/alerts.ts";
 import { findEscrowsByHash, findMarketsByHash, findNamedByHash, findProvidersByHash } from "./lines-store.ts";
 

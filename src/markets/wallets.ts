@@ -9,7 +9,7 @@ import type { Environment, MarketStatus } from "../core/vocabulary.ts";
 import type { Database, Statement } from "../db/batch.ts";
 import type { AgentRow, MarketRow } from "../db/tables/agents.ts";
 import type { EscrowRow } from "../db/tables/money.ts";
-import { wasEverRegistered } from "../escrow/wallets.ts";
+import { wasEverRegistered } from "../escrow/former-wallets.ts";
 import { type Changes, recordActivity } from "../journal/activity.ts";
 import type { NoticeAccount } from "../journal/alert-store.ts";
 import { recordNotice } from "../journal/alerts.ts";

@@ -21,7 +21,7 @@ import type { AgentRow, MarketRow } from "../db/tables/agents.ts";
 import type { EscrowRow } from "../db/tables/money.ts";
 import type { PrincipalRow } from "../db/tables/principals.ts";
 import { guardEscrowStates } from "../escrow/store.ts";
-import { fundAgent, isFunded } from "../follower/turn.ts";
+import { fundAgent, isFunded } from "../follower/escrow-turns.ts";
 import type { AidSource } from "../identity/aid.ts";
 import { certify } from "../identity/certificate.ts";
 import { findListPlace } from "../identity/certificate-store.ts";

@@ -6,7 +6,7 @@ import { readBatch } from "../db/batch.ts";
 import type { MarketRow } from "../db/tables/agents.ts";
 import type { EscrowRow } from "../db/tables/money.ts";
 import { syncVault } from "../follower/check.ts";
-import { isFunded, pickEscrowsInUse } from "../follower/turn.ts";
+import { isFunded, pickEscrowsInUse } from "../follower/escrow-turns.ts";
 import { findEscrows } from "../identity/store.ts";
 
 /** `seen`: false if the chain could not be read, and the escrows are as they were known. */

@@ -2,7 +2,7 @@
 // two transactions, a cancellation is noticed, and a call that the contract would refuse is not scheduled.
 import { beforeEach, describe, expect, test } from "vitest";
 import { DELAYS, NO_DELAYS } from "../../scripts/chain/roles.ts";
-import type { ScheduledUntil } from "../../src/chain/delayed.ts";
+import type { ScheduledUntil } from "../../src/chain/delayed-calls.ts";
 import { createChainGateway } from "../../src/chain/evm.ts";
 import type { Signer } from "../../src/chain/gateway.ts";
 import { driveAct, type SettlementFacts, type VaultAct } from "../../src/chain/vault-acts.ts";

@@ -3,7 +3,7 @@ import { encodeFunctionData } from "viem/utils";
 import { afterEach, beforeAll, beforeEach, inject } from "vitest";
 import { authorityAbi, settlementAbi } from "../../scripts/chain/abi.ts";
 import { DELAYS } from "../../scripts/chain/roles.ts";
-import { computeOperationId } from "../../src/chain/delayed.ts";
+import { computeOperationId } from "../../src/chain/delayed-calls.ts";
 import { hashDid } from "../../src/chain/hashes.ts";
 import { rows } from "../promotion/support.ts";
 import { account, asRole, chainOf, networksWith, send } from "../support/chain.ts";
