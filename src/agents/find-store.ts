@@ -1,5 +1,4 @@
 // Store of the reads of agents, of the conditions of their writes on facts outside their rows, and of delegations. Reads for a caller take its Tenant.
-
 import { and, eq, type SQL, sql } from "drizzle-orm";
 import type { Due } from "../core/clock.ts";
 import { WALLETS_KEPT } from "../core/limits.ts";

@@ -1,4 +1,4 @@
-// SQL for the rating columns of an agent, used by the statements of agents/store. Many calls rate one agent at the same time, so a signal is
+// SQL for the rating columns of an agent, used by the statements of agents/store.ts. Many calls rate one agent at the same time, so a signal is
 // added to the stored sums (AGT-28).
 import { and, eq, type SQL, sql } from "drizzle-orm";
 import { type AgentRow, agents } from "../db/tables/agents.ts";

@@ -1,5 +1,4 @@
 // The faults of a body that depend on the agent's role (AGT-2 to AGT-7).
-
 import { encodeUtf8 } from "../core/encoding.ts";
 import { type FieldError, toFieldError } from "../core/errors.ts";
 import { SCOPE_WORDS_MAX_BYTES } from "../core/limits.ts";

@@ -1,6 +1,5 @@
 // Store of slices: many agents of a principal or an account, read for a cascade with the rows that a view of each needs (PRN-17). A slice
 // begins with the agents that are still to do, and never scans those that are done.
-
 import { and, asc, eq, getTableColumns, inArray, type SQL, sql } from "drizzle-orm";
 import type { SQLiteColumn } from "drizzle-orm/sqlite-core";
 import { type AgentStatus, ENVIRONMENTS } from "../core/vocabulary.ts";

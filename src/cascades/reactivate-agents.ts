@@ -1,7 +1,6 @@
 // Reactivates the agents that stops of their principal suspended, if `reactivate_agents` asks for it (PRN-21): when an attestation is recorded, and
 // when the principal or its customer is reactivated. An agent whose certificate names an earlier attestation or another scope, or has an end, gets a
 // new one for the same key, at its next version.
-
 import { toAgentView } from "../agents/read.ts";
 import type { findStatedAgents } from "../agents/slice-store.ts";
 import { agentMachine } from "../agents/states.ts";

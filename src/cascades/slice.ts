@@ -1,6 +1,5 @@
 // Builds the statements of one slice of a cascade (PRN-17), for its agents and for the principals of a closed account. Each gets its row, a log entry
 // and an event; an agent also gets its values in status lists and its directory record.
-
 import { mayReactivateWithAccount } from "../agents/find-store.ts";
 import { toAgentView } from "../agents/read.ts";
 import { type AgentTrigger, agentMachine } from "../agents/states.ts";

@@ -1,5 +1,4 @@
 // Store of unfinished cascades, of the reports of their principals, and of unfinished restatements.
-
 import { and, eq, notInArray, type SQL, sql } from "drizzle-orm";
 import type { Due } from "../core/clock.ts";
 import type { ActivityAction, Actor } from "../core/vocabulary.ts";

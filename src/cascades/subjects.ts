@@ -1,6 +1,5 @@
 // The two subjects of a cascade (PRN-17, ACC-26): a principal with its agents, and an account with the agents and principals of both environments. A
 // subject reads one slice, and tells whether anything is left. The first slice of many principals reads the agents of all of them.
-
 import {
   findAccountAgentsIn,
   findAgentsIn,

@@ -1,6 +1,5 @@
 // Plans calls that need a role. They go through the authority, an AccessManager of OpenZeppelin (CHN-5): at once, or scheduled first and executed
 // once the role's delay is over (CHN-20). The guardian can cancel a scheduled call on-chain; the service notices this and does not undo it.
-
 import { decodeFunctionResult, encodeAbiParameters, encodeFunctionData, keccak256 } from "viem/utils";
 import * as z from "zod";
 import { SECOND_MS } from "../core/limits.ts";

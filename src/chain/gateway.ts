@@ -1,6 +1,5 @@
 // The interface to the chain, without an EVM library and without exceptions. `ok: false` means that no node could answer; the caller maps it to
 // 5xx. Hashes and addresses are 0x-prefixed lower-case hex, amounts are base units.
-
 import type { Hash } from "./hashes.ts";
 
 export type ChainResult<T> = { ok: true; value: T } | { ok: false; error: ChainUnavailable };

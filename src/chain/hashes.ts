@@ -1,4 +1,4 @@
-// Converts DIDs and intent ids to their on-chain form, keccak256 of their text (CHN-8). Pure, and the only place that converts them.
+// Converts DIDs and intent ids to their on-chain form, keccak256 of their text (CHN-8). Pure.
 import { hexToBytes } from "viem/utils";
 import { encodeBase64Url } from "../core/encoding.ts";
 import { hashText, toChecksumAddress } from "../protocol/keccak.ts";

@@ -1,6 +1,6 @@
 // Drives and records chain operations (CHN-14). An operation names the state that the contract should have, and is done when the contract has it,
 // whatever happened to a transaction. Each round plans the next call from the contract's present state; the signer sends, resends and replaces. The caller
-// commits the record with its own rows. Each kind has its own file, such as split.ts.
+// commits the record with its own rows. The plan of each kind stands in a file of its own, such as split.ts.
 import { systemClock } from "../core/clock.ts";
 import { HOUR_MS, MINUTE_MS, SECOND_MS } from "../core/limits.ts";
 import type { Database, Statement } from "../db/batch.ts";

@@ -1,5 +1,5 @@
-// Pages of lists: the newest rows of one table, and lists that merge several ranges of an index, or that filter by what no index finds (HTTP-27, PRN-14). SQLite yields the rows of one or
-// several merged ranges one by one in the order of their index, so reading ends with the page.
+// Pages of lists: the newest rows of one table, and lists that merge several ranges of an index, or that filter by what no index finds (HTTP-27,
+// PRN-14). SQLite yields the rows of one or several merged ranges one by one in the order of their index, so reading ends with the page.
 import { and, desc, getTableColumns, type InferSelectModel, lt, type SQL, sql } from "drizzle-orm";
 import type { SelectedFields, SQLiteColumn, SQLiteTable } from "drizzle-orm/sqlite-core";
 import type { AskedRows, FoundRows, Position } from "../core/page.ts";

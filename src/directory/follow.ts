@@ -32,17 +32,19 @@ export const buildFeedLog = (environment: Environment): RunningLog<ChangeRow> =>
 // ---- Terms ---------------------------------------------------------------------------------------------------------------
 
 /** Entries per read, and reads per run: an entry takes six statements, and one invocation serves both environments (JOB-12). */
-const SLICE = 20;
+const INDEXED_AT_ONCE = 20;
 const SLICES = 2;
 
 /** Writes the terms of entries that have changed. Returns true if more entries are left than one run takes. */
 export async function indexEntries(deps: Deps, environment: Environment): Promise<boolean> {
   let after = "";
   for (let slice = 0; slice < SLICES; slice++) {
-    const { entries } = await readBatch(deps.db, { entries: findUnindexed(deps.db, environment, after, SLICE) });
+    const { entries } = await readBatch(deps.db, {
+      entries: findUnindexed(deps.db, environment, after, INDEXED_AT_ONCE),
+    });
     for (const entry of entries) await indexEntry(deps, entry);
     const last = entries.at(-1);
-    if (!last || entries.length < SLICE) return false;
+    if (!last || entries.length < INDEXED_AT_ONCE) return false;
     after = last.did;
   }
   return true;

@@ -1,6 +1,5 @@
 // The acts of the parties in a dispute before the arbiter decides it (DSP-7, DSP-8): the provider answers, offers or concedes, the consumer accepts
 // or withdraws, and either escalates. An agent or its platform acts.
-
 import { type Precheck, precheck } from "../call.ts";
 import { requireNetwork } from "../chain/networks.ts";
 import { ServiceError, toFieldError, toValidationError } from "../core/errors.ts";

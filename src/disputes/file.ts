@@ -1,5 +1,4 @@
 // Files a dispute about a settlement (DSP-1 to DSP-6), by the agent that paid or by its platform.
-
 import { type Precheck, precheck } from "../call.ts";
 import { requireNetwork } from "../chain/networks.ts";
 import { commitAll } from "../commit.ts";

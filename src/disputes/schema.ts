@@ -1,5 +1,4 @@
 // Schemas of disputes (DSP-1 to DSP-9), and of the operators' calls about them (DSP-16, DSP-19).
-
 import * as z from "zod";
 import { type FieldError, toFieldError } from "../core/errors.ts";
 import { isDecimal } from "../core/text.ts";

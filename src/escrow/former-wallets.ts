@@ -1,5 +1,4 @@
 // The operational wallets of a provider over time (FAC-17): the present one, and earlier ones while a payment to them may still be facilitated.
-
 import * as z from "zod";
 import { DAY_MS } from "../core/limits.ts";
 import type { WalletSince } from "../db/tables/agents.ts";

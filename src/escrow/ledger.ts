@@ -1,6 +1,5 @@
 // The ledger of a vault: makes lines from the contract's events (MKT-23). Pure. A line is one movement; what a vault holds beyond its lines came
 // without an event, and is a deposit too.
-
 import { digestSettlement } from "../chain/digests.ts";
 import type { EventAt } from "../chain/gateway.ts";
 import { capBaseUnits } from "../core/text.ts";

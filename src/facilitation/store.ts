@@ -1,5 +1,4 @@
 // Store of facilitated settlements. (network, transaction, log index) is unique, and an intent is settled once, so no payment counts twice (FAC-9).
-
 import { and, asc, eq, getTableColumns, or, type SQL, sql } from "drizzle-orm";
 import type { AskedRows, FoundRows } from "../core/page.ts";
 import { type Environment, SIDES, type Side, type TransactionStatus } from "../core/vocabulary.ts";

@@ -1,6 +1,5 @@
 // Books in one batch what the follower has read (MKT-23): lines, escrow balances, the states that follow with their events and directory records,
 // differences, and the place that was read to. A provider in FUNDING whose escrows are now funded becomes ACTIVE (AGT-34).
-
 import { isFollowerLate } from "../chain/availability.ts";
 import { recordFollowerCaughtUp } from "../chain/availability-store.ts";
 import type { BlockAt } from "../chain/gateway.ts";

@@ -1,6 +1,5 @@
 // The follower of a network (CHN-24): reads the contract's events after the last booked block, and books what moved a vault once it has the network's
 // confirmations and two readings agree. Safe to run twice and concurrently: each batch is guarded by the place that it read from.
-
 import { isFollowerLate } from "../chain/availability.ts";
 import { digestEvents } from "../chain/digests.ts";
 import type { BlockAt, BlockRef, EventAt, EventsReading } from "../chain/gateway.ts";

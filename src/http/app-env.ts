@@ -1,5 +1,4 @@
 // The Hono environment of a request: the bindings, and the values that middleware and surfaces set for the answer.
-
 import type { Context } from "hono";
 import { type Deps, type Env, getDeps } from "../context.ts";
 

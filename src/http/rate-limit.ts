@@ -1,6 +1,5 @@
 // Rate limits: 429 with Retry-After, and the RateLimit headers of the IETF draft (HTTP-29, HTTP-30). Cloudflare's limiter decides, per location; the
 // headers show the counts of this isolate, so `r` is an upper bound.
-
 import type { Deps, Env } from "../context.ts";
 import { toClientNetwork } from "../core/client-network.ts";
 import { ServiceError } from "../core/errors.ts";

@@ -1,6 +1,5 @@
 // Store of the CA's keys that the service has seen (IDN-29), and of the rows from which a document is served and signed: the agent's row and all
 // that belongs to it, in one statement.
-
 import { and, eq, type InferSelectModel, isNull, type Placeholder, type SQL, sql } from "drizzle-orm";
 import type { SQLiteTable } from "drizzle-orm/sqlite-core";
 import { sells } from "../core/roles.ts";

@@ -1,5 +1,4 @@
 // Issues an agent's certificate for its present key and scope (IDN-6, IDN-7), and serves the status lists that certificates name (IDN-14).
-
 import { decodeJwt } from "jose";
 import type { ManagementCall, PublicCall } from "../call.ts";
 import type { Deps } from "../context.ts";

@@ -1,6 +1,5 @@
 // Public routes of an agent and of the CA, and the operators' route of its keys. No answer of the agent's routes may be cached except a document that
 // was requested by number (IDN-21), and the context, which never changes (IDN-31).
-
 import * as z from "zod";
 import { ServiceError } from "../core/errors.ts";
 import { parseAcceptWeights } from "../http/accept.ts";

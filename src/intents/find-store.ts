@@ -1,5 +1,4 @@
 // Store of the reads of intents: by the facts that a call or a job has, and by the payments that they are for (PAY-21).
-
 import { and, asc, desc, eq, getTableColumns, gt, lte, or, type Placeholder, type SQL, sql } from "drizzle-orm";
 import { encodeStoredHash, type Hash, hashDid, hashTerms } from "../chain/hashes.ts";
 import type { Due } from "../core/clock.ts";

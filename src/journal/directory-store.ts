@@ -1,6 +1,5 @@
 // Store of the directory's change records and entries: one at a time, or many at once as JSON. In a batch a record precedes the update of its entry,
 // because the entry takes the record's instant (DIR-6).
-
 import { and, asc, eq, gt, lte, type Placeholder, type SQL, sql } from "drizzle-orm";
 import {
   type AgentStatus,

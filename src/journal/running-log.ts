@@ -5,7 +5,7 @@ import { commit, type Database, type Read, readBatch, type Statement } from "../
 import { computeNextHash, FIRST_HASH } from "../protocol/running-hash.ts";
 
 /** The entries of one batch, and the batches of one run. */
-const SLICE = 250;
+const HASHED_AT_ONCE = 250;
 const SLICES = 8;
 
 type Link = { readonly seq: number; readonly hash: string };
@@ -56,7 +56,7 @@ export async function hashLogOrYield<Row extends Numbered, Also>(
 async function hashSlice<Row extends Numbered, Also>({ db }: Deps, log: RunningLog<Row, Also>): Promise<Hashed> {
   const { reached, rows, also } = await readBatch(db, {
     reached: log.reached(db),
-    rows: log.unhashed(db, SLICE),
+    rows: log.unhashed(db, HASHED_AT_ONCE),
     ...(log.also && { also: log.also(db) }),
   });
   const from = { seq: reached?.seq ?? 0, hash: reached?.hash ?? FIRST_HASH };
@@ -65,7 +65,7 @@ async function hashSlice<Row extends Numbered, Also>({ db }: Deps, log: RunningL
   const to = { seq: from.seq + hashed.length, hash: hashed.at(-1)?.hash ?? from.hash };
   const moved = { begins: reached === null, from: from.seq, to };
   if (hashed.length > 0) await commit(db, log.store(db, moved, hashed, also));
-  return { ...to, missing, more: rows.length === SLICE && missing === null };
+  return { ...to, missing, more: rows.length === HASHED_AT_ONCE && missing === null };
 }
 
 async function hashRows<Row extends Numbered>(

@@ -1,6 +1,5 @@
 // Opens markets, the request's side (MKT-5 to MKT-12): judges the request and writes the rows. provision.ts does the chain's side; a row in
 // PROVISIONING is the only link between them (MKT-8).
-
 import { toMarketView } from "../agents/read.ts";
 import { refuseFinal } from "../agents/revise.ts";
 import type { MarketView } from "../agents/schema.ts";

@@ -1,5 +1,4 @@
 // Requests about markets: the pages of their lists (MKT-2, MKT-11), and a provider's own markets (MKT-5, MKT-10).
-
 import * as z from "zod";
 import { type FieldError, toFieldError } from "../core/errors.ts";
 import { MARKETS_PER_CALL_MAX } from "../core/limits.ts";

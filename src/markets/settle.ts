@@ -1,5 +1,4 @@
 // Writes the chain's answer about a provider's markets in one batch: markets, escrow, document, events and directory record (MKT-6, MKT-12).
-
 import { toMarketView } from "../agents/read.ts";
 import type { SplitOnChain, WalletChange } from "../chain/gateway.ts";
 import { type Driven, recordSplit, type Split, toSplitKey } from "../chain/split.ts";

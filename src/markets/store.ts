@@ -1,6 +1,5 @@
 // Store of markets, of the registrations that sandboxes make on mainnets (MKT-25), and of the contract's editions (MKT-22). identity/store.ts reads
 // all markets of a provider for its document.
-
 import { and, asc, eq, inArray, lt, lte, or, type SQL, sql } from "drizzle-orm";
 import type { Due } from "../core/clock.ts";
 import { DAY_MS } from "../core/limits.ts";

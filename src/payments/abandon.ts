@@ -1,4 +1,4 @@
-// Records the end of unpaid intents, with their events (PAY-13).
+// Records the end of unpaid intents, with their events (PAY-13), and counts payments as spent that nobody facilitated (PAY-21).
 import { commitAll } from "../commit.ts";
 import type { Deps } from "../context.ts";
 import { BEFORE_FIRST_DUE, type Due, measureAhead } from "../core/clock.ts";
@@ -15,13 +15,13 @@ import { releaseHolds, turnHoldsIntoSpending } from "./hold-store.ts";
 import { toIntentView } from "./read.ts";
 
 /** The number of intents in one batch and one message. Recorded one by one, each sends up to six statements (JOB-12). */
-const SLICE = 100;
+const ABANDONED_AT_ONCE = 100;
 
 export const abandonIntents: BulkJob = {
   kind: "bulk",
   name: "abandon_intents",
   slices: 1,
-  find: (deps, after) => findAbandoned(deps, after, SLICE),
+  find: (deps, after) => findAbandoned(deps, after, ABANDONED_AT_ONCE),
 };
 
 /** Finds a slice of ended intents that cannot have been paid in time, after a position, the earliest end first. */
@@ -90,8 +90,7 @@ async function recordAbandoned(deps: Deps, due: readonly IntentRow[], now: numbe
 
 // ---- Payments without a settlement --------------------------------------------------------------------------------------
 
-// Counts a payment as spent that was not facilitated within 30 days (PAY-21); its hold had no end until then.
-
+/** A payment counts as spent if it was not facilitated within 30 days. Its hold had no end until then. */
 export const spendPaidIntents: EachJob = {
   kind: "each",
   name: "spend_paid_intents",

@@ -1,5 +1,4 @@
 // The refusals of a payment intent in their order, one function each (PAY-3), without I/O.
-
 import { type Closure, computeLagSeconds, findClosure, type NetworkAvailability } from "../chain/availability.ts";
 import type { Network } from "../chain/networks.ts";
 import { type ErrorCode, ServiceError } from "../core/errors.ts";

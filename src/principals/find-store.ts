@@ -1,7 +1,6 @@
 // Store of the list of principals (PRN-5, PRN-14), and of the deadlines of principals: the end of an attestation (PRN-13), and the notices before it
 // (PRN-26). The list by status reads one range of the index, in the order of the attestations' ends; attestations that ended without a record are the
 // lower part of the range of ACTIVE principals.
-
 import { and, asc, eq, isNull, lte, type SQL, sql } from "drizzle-orm";
 import type { Due } from "../core/clock.ts";
 import type { AskedRows, FoundRows, Position } from "../core/page.ts";

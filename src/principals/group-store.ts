@@ -135,7 +135,7 @@ export const refuseChangedPrincipals = (db: Database, rows: readonly PrincipalRo
 export const selectAttestationStop = (now: number): SQL<AttestationStop | null> =>
   sql`coalesce(attestation_stop, case when attestation_expires_at <= ${now} then 'attestation_expired' end)`;
 
-/** True for an end that no job has recorded, like `isEndUnrecorded` of expire.ts. An act on a group never meets a closed account. */
+/** True for an end that no job has recorded, like `isEndUnrecorded` of cascades/expire.ts. An act on a group never meets a closed account. */
 export const hasUnrecordedEnd = (now: number): SQL => sql`(status = 'ACTIVE' and attestation_expires_at <= ${now})`;
 
 /** The status after an act, like `toStoredStatus` of effective-status.ts. */

@@ -1,6 +1,5 @@
 // Promotes an agent from the sandbox to production, and out of FUNDING (AGT-34). The DID, the key and the identity stay; test money that was earned
 // and spent does not count.
-
 import { toAgentView, toEscrowView } from "../agents/read.ts";
 import { NOTHING_EARNED } from "../agents/register.ts";
 import type { MovedAgentView } from "../agents/responses.ts";

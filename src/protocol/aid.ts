@@ -2,7 +2,6 @@
 // The signed text is the RFC 8785 form of the document without `proof`, `live` and `status`. A reader must not trust `live` or `status` in the
 // document, but request the live status.
 // One signature serves both forms: detached in `proof`, and re-attached to the same bytes as a compact JWS.
-
 import { encodeBase64Url, encodeUtf8 } from "../core/encoding.ts";
 import { toCanonicalJson } from "./canonical-json.ts";
 import type { CertTier, Delegation, EconomicRole, SignedScope } from "./certificate.ts";

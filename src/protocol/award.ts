@@ -1,6 +1,5 @@
 // The award of a dispute (DSP-16), a compact JWS by the CA key over the arbiter's decision, so that either party can prove it offline. It never
 // expires: it states a decision, not its payment.
-
 import { isDid } from "./did.ts";
 import type { KeySource, SigningKey } from "./jwks.ts";
 import {

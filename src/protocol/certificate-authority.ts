@@ -1,6 +1,5 @@
 // The operator's CA (IDN-3). Its keys come from one secret: a new key is published a day before its first use, and an old key stays published
 // until its last certificate expires.
-
 import {
   computeJwkThumbprint,
   importJwks,

@@ -1,7 +1,6 @@
 // The agent certificate (IDN-6 to IDN-9), an ES256 JWT by the operator's CA that binds a public key to a DID, role, scope and principal. It is
 // verified offline, with only the published keys. The order of the checks: the JWS (jws.ts), then the form of the claims, issuer, subject, key, and
 // last the time. A valid certificate says nothing about the agent's present status, escrow or rating: these are read live.
-
 import type { CryptoKey } from "jose";
 import { encodeUtf8 } from "../core/encoding.ts";
 import { isDid } from "./did.ts";

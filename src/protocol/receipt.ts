@@ -1,6 +1,5 @@
 // The settlement receipt (FAC-15), a compact JWS by the CA key over the facts that facilitation found on-chain, so that either party can prove
 // the settlement offline. It never expires: it states facts and grants nothing.
-
 import { isDid } from "./did.ts";
 import type { KeySource, SigningKey } from "./jwks.ts";
 import {

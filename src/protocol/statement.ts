@@ -1,5 +1,4 @@
 // Signed statements: a compact JWS by the CA key over facts, such as a receipt or an award. They never expire, because they grant nothing.
-
 import { encodeUtf8 } from "../core/encoding.ts";
 import type { KeySource, SigningKey } from "./jwks.ts";
 import { type JsonObject, type JwsFault, signJws, verifyJws } from "./jws.ts";

@@ -1,6 +1,5 @@
 // Store of the lists of tasks: an agent's (AGT-36) and an account's (TSK-19). A task without an answer is open or auto-confirmed by the end of its
 // window, whether or not a job has recorded it (TSK-3).
-
 import { and, type SQL, sql } from "drizzle-orm";
 import { CONFIRMATION_WINDOW_HOURS, HOUR_MS } from "../core/limits.ts";
 import type { AskedRows, FoundRows, Position } from "../core/page.ts";

@@ -1,5 +1,4 @@
 // Store of tasks. Agents of two platforms share a task, so a read takes no Tenant: the caller is checked as a party.
-
 import { and, asc, eq, isNull, lte, type SQL, sql } from "drizzle-orm";
 import type { AgentCall, ManagementCall } from "../call.ts";
 import type { Due } from "../core/clock.ts";

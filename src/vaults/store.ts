@@ -1,6 +1,5 @@
 // Store of the reads of vaults: their newest lines and booked blocks, their differences (MKT-28), and what they are still needed for (MKT-30). The
 // follower writes the lines, the blocks and the differences.
-
 import { and, desc, eq, getTableColumns, type SQL, sql } from "drizzle-orm";
 import type { Due } from "../core/clock.ts";
 import type { AskedRows } from "../core/page.ts";

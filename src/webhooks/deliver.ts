@@ -1,6 +1,6 @@
 // Delivers what is due for one endpoint (EVT-25 to EVT-28): leases deliveries by compare-and-set, POSTs a few at a time, and records the outcomes.
-// An endpoint that is gone, or has failed for five days, is disabled.
-// After a crash the lease expires and the same deliveries are tried again: a receiver may get one twice, but misses none.
+// After a crash the lease expires and the same deliveries are tried again: a receiver may get one twice, but misses none. An endpoint that is gone, or
+// has failed for five days, is disabled.
 import { commitAll } from "../commit.ts";
 import type { Deps } from "../context.ts";
 import { DAY_MS, SECOND_MS, WEBHOOK_FAILING_DAYS_MAX } from "../core/limits.ts";

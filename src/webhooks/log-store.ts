@@ -1,5 +1,4 @@
 // Store of the log of deliveries: one row for each delivery, from its first attempt on.
-
 import { and, eq, getTableColumns, isNull, type SQL, sql } from "drizzle-orm";
 import { ATTEMPTS_KEPT } from "../core/limits.ts";
 import type { FoundRows } from "../core/page.ts";

@@ -22,7 +22,7 @@ export const idempotencyOutcomes = sqliteTable(
 
 /**
  * The activity log (EVT-6). `seq` is drawn inside the batch: a platform's entries are numbered 1, 2, 3 and so on in the order of commits. The id of
- * an entry is computed (activity-id.ts), so each entry costs its row and three places in indexes.
+ * an entry is computed (journal/activity.ts), so each entry costs its row and three places in indexes.
  */
 export const activityEntries = sqliteTable(
   "activity_entries",
@@ -157,7 +157,7 @@ export const accountVolumes = sqliteTable("account_volumes", {
 });
 export type VolumeRow = typeof accountVolumes.$inferSelect;
 
-/** Numbers that one batch notes for its own later statements (last-numbers.ts): a single row, which has no meaning for other batches. */
+/** Numbers that one batch notes for its own later statements (journal/directory-store.ts): a single row, which has no meaning for other batches. */
 export const lastNumbers = sqliteTable("last_numbers", {
   name: text().primaryKey(),
   activity: integer().notNull(),
