@@ -1,4 +1,4 @@
-// Records the end of unpaid intents, with their events (PAY-13), and counts payments as spent that nobody facilitated (PAY-21).
+// Records the end of unpaid intents, with their events (PAY-13), and counts payments as spent that were not facilitated (PAY-21).
 import { commitAll } from "../commit.ts";
 import type { Deps } from "../context.ts";
 import { BEFORE_FIRST_DUE, type Due, measureAhead } from "../core/clock.ts";
