@@ -180,7 +180,7 @@ export const BUDGETS: Readonly<Record<string, Budget>> = {
   "POST /v1/operator/platforms/{platform_id}/suspend": mutation(33, 27, KIB),
   "POST /v1/operator/platforms/{platform_id}/suspend (eleven agents)": mutation(125, 157, KIB),
   "POST /v1/operator/platforms/{platform_id}/reinstate": mutation(24, 26, KIB),
-  "POST /v1/operator/platforms/{platform_id}/reinstate (eleven agents)": mutation(137, 146, KIB),
+  "POST /v1/operator/platforms/{platform_id}/reinstate (eleven agents)": mutation(138, 146, KIB),
   "GET /v1/agents/{did}/aid (application/jwt)": read(3, 8 * KIB),
   "GET /v1/agents/{did}/aid (earlier version)": read(1, 6 * KIB),
   "GET /v1/agents/{did}/aid (revision)": read(3, 6 * KIB),
