@@ -24,7 +24,7 @@ function emptyRequest({ method, multipart }: Route): RequestInit {
 describe("an unknown query parameter", () => {
   it.each(routes)("is a fault of $operationId", async (route) => {
     // Removes the checks that come before the values: the credential, and the path's object.
-    const { precheck: _precheck, withoutCredential: _code, ...rest } = route;
+    const { precheck: _precheck, object: _object, withoutCredential: _code, ...rest } = route;
     const open: Route = { ...rest, surfaces: ["public"] };
     const path = `${route.path.replace(/\{\w+\}/g, "x")}?colour=red`;
     const { response, body } = await send(withRoute(world, open), path, emptyRequest(route));
