@@ -1,7 +1,7 @@
 // Two projects over one tree: `*.test.ts` runs in workerd with the real bindings, `*.node.test.ts` in Node. `*.long.*` runs in
 // `npm run test:long` alone.
 import { configDefaults, defineConfig } from "vitest/config";
-import { markStatements } from "./test/support/issued.ts";
+import { markStores } from "./test/support/issued.ts";
 import { keepFilesInMemory } from "./test/support/memory.ts";
 import { FixedOrder } from "./test/support/order.ts";
 import { sharedRuntimes } from "./test/support/runtimes.ts";
@@ -58,7 +58,7 @@ export default defineConfig({
     sequence: { sequencer: FixedOrder },
     projects: [
       {
-        plugins: [...sharedRuntimes("./wrangler.toml"), markStatements()],
+        plugins: [...sharedRuntimes("./wrangler.toml"), markStores()],
         test: {
           name: "workerd",
           provide,

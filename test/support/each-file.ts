@@ -13,7 +13,7 @@ beginTraffic();
 
 // biome-ignore lint/correctness/noEmptyPattern: vitest refuses another first argument
 afterAll(async ({}, { file }) => {
-  file.meta.statementSites = takeRecord();
+  file.meta.storeFunctions = takeRecord();
   checkNoCallInProgress(traffic);
   await checkPlans(env.DB, traffic);
   await checkEvents(env.DB);

@@ -1,10 +1,10 @@
 // vitest's reporter, which also prints each failure at once, and the summary if the run is interrupted.
 import { DefaultReporter, type TestCase, type TestModule, type TestSpecification, type Vitest } from "vitest/node";
-import { BuiltStatements } from "./issued.ts";
+import { CalledStores } from "./issued.ts";
 
 export default class PromptReporter extends DefaultReporter {
   #files = 0;
-  readonly #statements = new BuiltStatements();
+  readonly #stores = new CalledStores();
   #vitest: Vitest | undefined;
 
   override onInit(vitest: Vitest): void {
@@ -29,20 +29,20 @@ export default class PromptReporter extends DefaultReporter {
   /** Prints failures outside of test cases: imports and hooks. */
   override onTestModuleEnd(module: TestModule): void {
     super.onTestModuleEnd(module);
-    this.#statements.add(module);
+    this.#stores.add(module);
     this.#print(module.relativeModuleId, module.errors());
     for (const suite of module.children.allSuites())
       this.#print(`${module.relativeModuleId} > ${suite.fullName}`, suite.errors());
   }
 
-  /** Fails the run for statements that no test builds, because each of them may be wrong or read a whole table. */
+  /** Fails the run for uncalled store functions: without a test that calls it, a statement may be wrong or read a whole table. */
   override async onTestRunEnd(...ended: Parameters<DefaultReporter["onTestRunEnd"]>): Promise<void> {
     super.onTestRunEnd(...ended);
     const [, , reason] = ended;
     if (reason !== "passed" || !(await this.#isWhole())) return;
-    const unbuilt = this.#statements.unbuilt();
-    if (unbuilt.length === 0) return;
-    this.log(`no test builds these statements of the code:\n${unbuilt.join("\n")}`);
+    const uncalled = this.#stores.uncalled();
+    if (uncalled.length === 0) return;
+    this.log(`no test calls these functions of stores:\n${uncalled.join("\n")}`);
     process.exitCode = 1;
   }
 
