@@ -12,11 +12,11 @@ export type Ratio = {
 };
 export type Latencies = { readonly helloMs: number; readonly rowMs: number; readonly ratios: readonly Ratio[] };
 
-const EFFECTS_PER_SLICE = 8;
+export const EFFECTS_PER_SLICE = 8;
 
 export async function measureLatencies(play: Play, cases: readonly Case[], pace: Pace): Promise<Latencies> {
   const rounds = await interleave(play, cases, { ...pace, effectsPerSlice: EFFECTS_PER_SLICE }, (course) =>
-    slice(play, course),
+    measureSlice(play, course),
   );
   const all = [...rounds.values()].flat();
   return {
@@ -27,7 +27,7 @@ export async function measureLatencies(play: Play, cases: readonly Case[], pace:
 }
 
 /** The median of one slice, without the time to prepare a call. */
-async function slice(play: Play, { ask, status, limit }: Course): Promise<number> {
+export async function measureSlice(play: Play, { ask, status, limit }: Course): Promise<number> {
   const times: number[] = [];
   const until = performance.now() + ("ms" in limit ? limit.ms : Number.POSITIVE_INFINITY);
   const calls = "calls" in limit ? limit.calls : Number.POSITIVE_INFINITY;

@@ -1,6 +1,6 @@
 // Payments of consumers on the local chain.
 import { encodeFunctionData } from "viem";
-import { devAccounts } from "../scripts/chain/anvil.ts";
+import { type AnvilAccount, devAccounts } from "../scripts/chain/anvil.ts";
 import { sendData } from "../scripts/chain/client.ts";
 import { approve, depositEscrow, mintTestUsdc, payIntent } from "../scripts/chain/payments.ts";
 import { roleAccounts } from "../scripts/ephemeral.ts";
@@ -15,12 +15,18 @@ export const LARGE_AMOUNT: Amount = { text: "1000.00", units: 1_000_000_000n };
 const WALLETS = devAccounts();
 const PAYER = 9;
 const SELLER = 8;
+const SUBMITTER = 7;
 
-function wallet(index: number) {
+function wallet(index: number): AnvilAccount {
   const found = WALLETS[index];
   if (!found) throw new Error(`anvil has no account ${index}`);
   return found;
 }
+
+export const payerAccount = (): AnvilAccount => wallet(PAYER);
+
+/** The account that pays the gas of signed payments. */
+export const submitterAccount = (): AnvilAccount => wallet(SUBMITTER);
 
 /** The address that receives the providers' share. */
 export const operationalWallet = (): string => wallet(SELLER).address;

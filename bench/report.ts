@@ -11,7 +11,9 @@ import type { Idle } from "./idle.ts";
 import type { Latencies } from "./latency.ts";
 import type { Load } from "./load.ts";
 import type { PlanFault } from "./plans.ts";
+import { median } from "./rounds.ts";
 import type { Suspension } from "./suspensions.ts";
+import { type ComparedTimes, medianTimes, X402_VERSION } from "./x402.ts";
 
 export type Sized = { readonly rows: number; readonly outcomes: readonly Outcome[] };
 export type Findings = {
@@ -26,6 +28,7 @@ export type Findings = {
   readonly latencies: Latencies | null;
   readonly load: Load | null;
   readonly couriers: Couriers | null;
+  readonly x402: readonly ComparedTimes[] | null;
   readonly bundle: Bundle | null;
   readonly gas: readonly Gas[];
   readonly violations: readonly string[];
@@ -44,6 +47,7 @@ export function printFindings(findings: Findings): void {
     latencies,
     load,
     couriers,
+    x402,
     bundle,
     gas,
     violations,
@@ -64,6 +68,7 @@ export function printFindings(findings: Findings): void {
   if (latencies) section("Latency, one call at a time", latencyTable(latencies));
   if (load) section("Load, eight calls at a time", loadTable(load));
   if (couriers) section("Webhooks under load", courierLines(couriers));
+  if (x402) section(`Facilitate compared with x402's facilitator ${X402_VERSION}`, x402Lines(x402));
   if (bundle) section("Bundle and start", bundleLines(bundle));
   if (gas.length > 0) section("Gas of the settlement contract, in a token like USDC", gasTable(gas));
   section("Budgets", violations.length === 0 ? ["All are kept."] : violations.map((line) => `EXCEEDED ${line}`));
@@ -230,6 +235,25 @@ function courierLines({ throughput, dead, lags, alone, beside, others }: Courier
     ]),
     "",
     `of ${alone} events alone and ${beside} beside them; other programs used ${others === null ? "?" : (others * 100).toFixed(0)} % of the machine`,
+  ];
+}
+
+function x402Lines(rounds: readonly ComparedTimes[]): string[] {
+  const { x402: x402Ms, facilitate: facilitateMs, hello: helloMs } = medianTimes(rounds);
+  const ratio = (name: string, of: (times: ComparedTimes) => number) => {
+    const ratios = rounds.map(of);
+    return [name, ...[median(ratios), Math.min(...ratios), Math.max(...ratios)].map((value) => value.toFixed(2))];
+  };
+  return [
+    "The chain mines at once. x402's settle sends the transaction of the payment itself and waits for its receipt, without HTTP and without a store; the transaction that facilitate settles is sent before and not timed.",
+    "",
+    `verify and settle ${x402Ms.toFixed(2)} ms, facilitate ${facilitateMs.toFixed(2)} ms, bare Hono (hello) ${helloMs.toFixed(2)} ms`,
+    "",
+    ...table([
+      [`ratio in ${rounds.length} rounds`, "median", "lowest", "highest"],
+      ratio("facilitate / x402", ({ facilitate, x402 }) => facilitate / x402),
+      ratio("(facilitate - hello) / x402", ({ facilitate, hello, x402 }) => (facilitate - hello) / x402),
+    ]),
   ];
 }
 

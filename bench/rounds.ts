@@ -13,6 +13,8 @@ export type Round<T> = { readonly hello: T; readonly row: T; readonly own: T };
 
 const WARMING = 20;
 
+export const askHello = (): Ask => ({ method: "GET", path: "/__bench/hello" });
+
 /** The results of `slice` in each round, by the case's name. */
 export async function interleave<T>(
   play: Play,
@@ -21,14 +23,13 @@ export async function interleave<T>(
   slice: (course: Course) => Promise<T>,
 ): Promise<Map<string, Round<T>[]>> {
   const timed = cases.filter((known) => known.timed !== undefined);
-  const hello = () => ({ method: "GET", path: "/__bench/hello" });
   const row = () => ({ method: "GET", path: `/__bench/row?key=${play.stage.platform.keyHash}` });
-  for (const ask of [hello, row]) for (let i = 0; i < WARMING; i++) await send(play.stage.origin, ask());
+  for (const ask of [askHello, row]) for (let i = 0; i < WARMING; i++) await send(play.stage.origin, ask());
   const full = { status: 200, limit: { ms: pace.sliceMs } };
   const rounds = new Map<string, Round<T>[]>(timed.map((known) => [nameOf(known), []]));
   for (let round = 0; round < pace.rounds; round++) {
     for (const known of timed) {
-      const before = { hello: await slice({ ask: hello, ...full }), row: await slice({ ask: row, ...full }) };
+      const before = { hello: await slice({ ask: askHello, ...full }), row: await slice({ ask: row, ...full }) };
       const limit = known.timed === "effect" ? { calls: pace.effectsPerSlice } : full.limit;
       const own = await slice({ ask: () => known.ask(play), status: known.status, limit });
       rounds.get(nameOf(known))?.push({ ...before, own });

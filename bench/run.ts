@@ -4,8 +4,8 @@
 //   --write  writes docs/costs.md
 //   --scale  with --check: also the growth with the history, and a busy seller
 //   --show=status  also prints every statement, with its rows, of the cases whose name contains this
-//   --only=facilitate,busy  only the costs of the cases whose name contains one of these; `busy`, `gas`, `couriers`, `acts`, `idle` and
-//                      `suspensions` are separate measurements; `latency` times the cases, and `load` measures their CPU time too
+//   --only=facilitate,busy  only the costs of the cases whose name contains one of these; `busy`, `gas`, `couriers`, `acts`, `idle`,
+//                      `suspensions` and `x402` are separate measurements; `latency` times the cases, and `load` measures their CPU time too
 //   --sizes  with --only: also with each size of the history    --history=1000000  the rows of the larger one
 //   --json   prints the findings for machines    --quick  only costs    --rounds=5 --slice=300  the pace of both, in ms
 import { readFileSync, writeFileSync } from "node:fs";
@@ -41,6 +41,7 @@ import { type Findings, printFindings, printStatements, type Sized } from "./rep
 import { FEW, fillTo, NEIGHBOURS } from "./scale.ts";
 import { type Stage, setStage } from "./stage.ts";
 import { measureSuspensions } from "./suspensions.ts";
+import { measureX402 } from "./x402.ts";
 
 const { values: options } = parseArgs({
   options: {
@@ -93,12 +94,16 @@ async function measureCases(stage: Stage): Promise<Omit<Findings, "violations" |
   const couriers = logIfWanted("webhooks under load", timed || (only?.includes("couriers") ?? false))
     ? await measureCouriers(play)
     : null;
+  // Only on request, because it installs packages.
+  const x402 = logIfWanted("x402's facilitator", !isChecked && (only?.includes("x402") ?? false))
+    ? await measureX402(play, pace)
+    : null;
   // Books the payments made meanwhile, or the first case that reads the chain would read them.
   await follow(play);
   const sized = sizes ? await measureSizes(play, cases) : [];
   const plans = await findPlanFaults(stage, costs.flatMap(costOf));
   const gas = logIfWanted("gas", isMeasurementWanted("gas")) ? await measureGas() : [];
-  return { costs, sized, far, plans, latencies, load, couriers, gas, busy };
+  return { costs, sized, far, plans, latencies, load, couriers, x402, gas, busy };
 }
 
 const APART = ["idle", "suspensions", "acts"] as const;
