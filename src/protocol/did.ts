@@ -2,7 +2,6 @@
 // hashes a DID for the chain.
 
 /** A DID that `parseDid` has accepted or `generateDid` has made. */
-
 export type Did = `did:aeap:${string}`;
 
 const UUID4 = "[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}";
